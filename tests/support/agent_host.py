@@ -1,4 +1,4 @@
-"""A host of an agent, in memory: it sends what a test tells it to, and keeps what the agent writes."""
+"""An in-memory host for an agent. It sends the messages of a test and keeps the messages that the agent writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Host", "hosted", "initialize", "kinds", "prompt"]
 
 
 def prompt(text: Any, uuid: str | None = None, **fields: Any) -> dict[str, Any]:
-    """A prompt on the wire."""
+    """Return a user message as a host writes it."""
     ids = {} if uuid is None else {"uuid": uuid}
     return {"type": "user", "message": {"role": "user", "content": text}, **ids, **fields}
 
@@ -28,7 +28,7 @@ def initialize(**fields: Any) -> dict[str, Any]:
 
 
 def kind(message: dict[str, Any]) -> str:
-    """What a message is, in one word or two: ``user/tool_result``, ``stream_event/content_block_delta``."""
+    """Return a short name for a message: ``user/tool_result``, ``stream_event/content_block_delta``."""
     tag = message["type"]
     if tag == "stream_event":
         return f"{tag}/{message['event']['type']}"
@@ -51,10 +51,10 @@ def kinds(messages: list[dict[str, Any]]) -> list[str]:
 
 
 class Host(ByteSendStream):
-    """What an agent writes goes to :attr:`messages`; what it reads comes from :meth:`send`."""
+    """Keep the agent's output in :attr:`messages`, and let :meth:`send` write the agent's input."""
 
     def __init__(self, raw: Callable[[dict[str, Any]], object] | None = None) -> None:
-        #: Gets frames that have no type, in place of :attr:`messages`.
+        #: Called with each frame that has no ``type``; such frames are not in :attr:`messages`.
         self._raw = raw
         self._send, self.input = anyio.create_memory_object_stream[bytes](1_000_000)
         self.messages: list[dict[str, Any]] = []
@@ -64,11 +64,11 @@ class Host(ByteSendStream):
         self.service: Service
         self.paused: anyio.Event | None = None
         self.broken = False
-        #: Answers control requests of the agent, if it is set.
+        #: Returns the answer to a control request of the agent, or None to leave the request unanswered.
         self.answers: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda request: None
 
     def start(self, agent: Agent, group: TaskGroup) -> None:
-        """Have an agent serve this host."""
+        """Start the agent in a task, with this host as its input and output."""
         self.service = service_of(agent)
 
         async def serve() -> None:
@@ -78,22 +78,22 @@ class Host(ByteSendStream):
         group.start_soon(serve)
 
     async def send_bytes(self, data: bytes) -> None:
-        """Send bytes; an agent that has ended does not get them."""
+        """Send bytes. If the agent has ended, discard them."""
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._send.send(data)
 
     async def tell(self, *messages: dict[str, Any]) -> None:
-        """Send messages, all in one chunk."""
+        """Send the messages in one chunk."""
         await self.send_bytes(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
 
     def ask(self, request_id: Any, subtype: str, **fields: Any) -> dict[str, Any]:
         return {"type": "control_request", "request_id": request_id, "request": {"subtype": subtype, **fields}}
 
     def end(self) -> None:
-        """End the input; may be called again."""
+        """Close the agent's input. A second call does nothing."""
         self._send.close()
 
-    # --- as the agent's standard output
+    # --- the agent's standard output
 
     async def send(self, data: bytes) -> None:
         if self.paused is not None:
@@ -118,10 +118,10 @@ class Host(ByteSendStream):
     async def aclose(self) -> None:
         pass
 
-    # --- what came
+    # --- the messages of the agent
 
     async def until(self, wanted: str, count: int = 1) -> dict[str, Any]:
-        """Wait until so many messages of a kind came; the kind may be the beginning of one."""
+        """Wait for ``count`` messages whose kind starts with ``wanted``, and return the last of them."""
         while True:
             found = [message for message in self.messages if kind(message).startswith(wanted)]
             if len(found) >= count:
@@ -134,7 +134,7 @@ class Host(ByteSendStream):
 
     @property
     def unread(self) -> int:
-        """How many chunks the agent has not read."""
+        """The number of chunks that the agent has not read yet."""
         return self.input.statistics().current_buffer_used
 
     @property
@@ -144,7 +144,7 @@ class Host(ByteSendStream):
 
 @asynccontextmanager
 async def hosted(agent: Agent) -> AsyncIterator[Host]:
-    """An agent at work. At the end of the block its input ends, and it is waited for."""
+    """Run an agent for a block. At its end, close the agent's input and wait until the agent has ended."""
     host = Host()
     try:
         async with anyio.create_task_group() as group:

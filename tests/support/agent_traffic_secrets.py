@@ -1,7 +1,7 @@
-"""Secrets as the traffic of a coding agent holds them, and texts of such traffic without any.
+"""Examples of a coding agent's traffic: texts with secrets, and texts without secrets.
 
-`TEXTS` and `LINES` say which words may not be left. The texts of `INNOCENT` stay as they are. They were written from
-the rule in docs/how-to/tap.md, before their author read the code.
+`TEXTS` and `LINES` list the words that the redaction must remove. It must not change the texts of `INNOCENT`. The
+author wrote the examples from the rule in docs/how-to/tap.md, before reading the code.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 import json
 from typing import Any
 
-#: A password that a person chose: no form and no chance gives it away, only what is around.
+#: Passwords that a person chose. They look like ordinary words, so only the text around them marks them as secrets.
 PASSWORD = "Winter24"
 OTHER = "orchard7"
 _KEY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
@@ -33,7 +33,7 @@ def _b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-#: What a tool printed or read, or what was written to a file; and the words that may not be left.
+#: Name -> text that a tool printed, read or wrote to a file, and the words that must not remain in it.
 TEXTS: dict[str, tuple[str, list[str]]] = {
     # shell commands
     "export": (f"export DB_PASSWORD='{PASSWORD}' && ./manage.py migrate", [PASSWORD]),
@@ -219,7 +219,7 @@ TEXTS: dict[str, tuple[str, list[str]]] = {
     "a table of Markdown": (f"| user | password |\n|------|----------|\n| bob | `{PASSWORD}` |\n", [PASSWORD]),
 }
 
-#: The same, in more variations.
+#: More texts of the same kinds.
 TEXTS.update(
     {
         "gh auth login": ("gh auth login --with-token <<< orchard7", ["orchard7"]),
@@ -316,7 +316,7 @@ TEXTS.update(
 
 
 def _stream(*deltas: dict[str, Any]) -> bytes:
-    """A content block that comes in deltas."""
+    """Return the ``stream_event`` lines of a content block with these deltas."""
     events = [{"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas]
     lines = [
         {"type": "stream_event", "event": event, "session_id": "s", "parent_tool_use_id": None, "uuid": "u"}
@@ -330,7 +330,7 @@ def _assistant(*content: dict[str, Any]) -> bytes:
     return json.dumps({"type": "assistant", "message": message, "session_id": "s"}).encode()
 
 
-#: Lines of the protocol, where the place in the message matters.
+#: Name -> lines of the protocol whose secret can only be found by its position in the message, and the secret's words.
 LINES: dict[str, tuple[bytes, list[str]]] = {
     "a text in deltas": (
         _stream(*({"type": "text_delta", "text": part} for part in ("The pass", "word is Win", "ter24."))),
@@ -385,7 +385,7 @@ LINES: dict[str, tuple[bytes, list[str]]] = {
     ),
 }
 
-#: Texts without a secret.
+#: Texts without a secret. The redaction must not change them.
 INNOCENT: list[str] = [
     # code about passwords
     "password = getpass()",

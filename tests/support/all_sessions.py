@@ -1,4 +1,4 @@
-"""All recorded sessions as one folder, with what the API had answered in all of them; and packages that read tables."""
+"""Unpack all recorded sessions into one folder, and compare usage tables with the tokens that the API counted."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from claude_wire.columns import usage
 
 __all__ = ["REQUIRED", "Sums", "needed", "sums", "unpack_all", "wanted"]
 
-#: Set by ``make test-tables``: what these packages are tested with is there, and not skipped.
+#: ``make test-tables`` sets CLAUDE_WIRE_TABLES. Then a missing package fails the test instead of skipping it.
 REQUIRED = bool(os.environ.get("CLAUDE_WIRE_TABLES"))
 
-#: By model, how often it answered, and its tokens by kind.
+#: Model -> its number of answers, and its tokens by kind.
 Sums = dict[str, dict[str, int]]
 
 _TOKENS = [
@@ -33,19 +33,19 @@ _TOKENS = [
 
 
 def needed(package: str) -> Any:
-    """The package. Without it the test is skipped, unless it is required."""
+    """Import a package. If it is not installed, skip the test, unless the packages are REQUIRED."""
     return importlib.import_module(package) if REQUIRED else pytest.importorskip(package)
 
 
 def unpack_all(folder: Path) -> Path:
-    """Write the transcripts of all scenarios below a folder."""
+    """Write the transcripts of every scenario into its own subfolder."""
     for scenario in sessions.measured_scenarios():
         sessions.unpack(scenario, folder / scenario)
     return folder
 
 
 def wanted() -> Sums:
-    """What the API had answered, of all that a transcript holds."""
+    """Return the API's own counts of the answers that the transcripts contain."""
     models: dict[str, Counter[str]] = {}
     for scenario in sessions.measured_scenarios():
         for model, counts in sessions.truth(scenario)["sums"]["expected_from_transcripts"].items():
@@ -54,7 +54,7 @@ def wanted() -> Sums:
 
 
 def sums(tables: Any) -> Sums:
-    """What tables ``usage`` come to, each answer once."""
+    """Return the totals of ``usage`` tables, with each answer counted once."""
     models: dict[str, Counter[str]] = {}
     for row in rows(usage.combine(tables)):
         if row["model"] != "<synthetic>":

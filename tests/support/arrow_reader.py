@@ -1,4 +1,4 @@
-"""Reads Arrow streams by the structs of the C data interface alone, as any consumer may, and without any library."""
+"""Read Arrow streams with ctypes and the structs of the Arrow C data interface, without an Arrow library."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 def opened(capsule: object) -> Stream:
-    """The stream in a capsule, moved out of it, so that the capsule may go."""
+    """Move the stream out of a capsule, so the capsule may be freed."""
     inside = Stream.from_address(_pointer_of(capsule, b"arrow_array_stream"))
     stream = Stream()
     ctypes.memmove(ctypes.byref(stream), ctypes.byref(inside), ctypes.sizeof(Stream))
@@ -72,7 +72,7 @@ def opened(capsule: object) -> Stream:
 
 
 def fields(stream: Stream) -> list[tuple[str, str]]:
-    """The names and the formats of the columns."""
+    """Return the name and the Arrow format of each column."""
     schema = Schema()
     assert stream.get_schema(ctypes.byref(stream), ctypes.byref(schema)) == 0
     assert schema.format == b"+s"
@@ -84,7 +84,7 @@ def fields(stream: Stream) -> list[tuple[str, str]]:
 
 
 def batches(stream: Stream) -> list[Array]:
-    """All arrays of a stream, not released. Raises OSError with the words of the stream."""
+    """Return all arrays of a stream without releasing them. Raise OSError with the stream's error message."""
     found: list[Array] = []
     while True:
         array = Array()
@@ -115,7 +115,7 @@ _READ: dict[str, Callable[[int, int], list[Any]]] = {
 
 
 def values(array: Array, format: str) -> list[Any]:
-    """The values of a column. Checks what the interface promises of it."""
+    """Return the values of a column, and check its buffers against the rules of the C data interface."""
     assert array.offset == 0
     count = array.length
     valid = _bits(array.buffers[0], count)
@@ -134,7 +134,7 @@ def values(array: Array, format: str) -> list[Any]:
 
 
 def columns(scan: Any) -> dict[str, list[Any]]:
-    """All values of whatever has an Arrow stream, by column. Times are microseconds."""
+    """Return the values of each column of an Arrow stream. Times are in microseconds."""
     stream = opened(scan.__arrow_c_stream__())
     try:
         known = fields(stream)
@@ -154,6 +154,6 @@ def columns(scan: Any) -> dict[str, list[Any]]:
 
 
 def rows(scan: Any) -> list[dict[str, Any]]:
-    """The same, row by row."""
+    """Return the rows of an Arrow stream as dicts."""
     read = columns(scan)
     return [dict(zip(read, row, strict=True)) for row in zip(*read.values(), strict=True)]

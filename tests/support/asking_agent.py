@@ -1,6 +1,6 @@
-"""A stand-in for the CLI that asks a lot: each prompt's turn has deltas, a permission question, a hook and an MCP call.
+"""A stand-in for the CLI. Each prompt's turn has deltas, a permission question, a hook and an MCP call.
 
-It says each answer that it gets, so that a reader of its output sees which one it was, and whether there were two.
+It repeats each answer on its output, so a test sees which answer arrived, and whether a second one arrived.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ asked: deque[dict[str, Any]] = deque()
 
 
 def say(**message: Any) -> None:
-    """Write a line."""
+    """Write a message as a line to standard output."""
     os.write(1, json.dumps({**message, "session_id": "cli-1"}).encode() + b"\n")
 
 

@@ -1,4 +1,4 @@
-"""The event loops that every asynchronous promise is tested on: asyncio, asyncio with uvloop, and trio."""
+"""The event loops on which all asynchronous tests run: asyncio, asyncio with uvloop, and trio."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ __all__ = [
 
 T = TypeVar("T")
 
-#: Seconds after which a test that waits for something that never happens fails.
+#: Seconds after which a waiting test fails.
 DEADLINE = 60.0
 
 
 class Backend(NamedTuple):
-    """An event loop, and how to run something in a new one."""
+    """A kind of event loop, with a method that runs a coroutine function in a new loop."""
 
-    #: What a test is called after it.
+    #: The part of a test's id that names the backend.
     id: str
-    #: What :func:`anyio.run` calls it.
+    #: The name that :func:`anyio.run` takes.
     name: str
     options: dict[str, Any]
 
     def run(self, main: Callable[..., Awaitable[T]], *args: Any) -> T:
-        """Run ``main(*args)`` in a new loop. It fails if anything was left to the loop's exception handler.
+        """Run ``main(*args)`` in a new loop. Fail if the loop's exception handler was called.
 
-        That is where asyncio reports tasks that were destroyed while pending, and exceptions nobody took.
+        asyncio calls this handler for pending tasks that were destroyed, and for exceptions that nobody retrieved.
         """
         pytest.importorskip("uvloop" if self.options.get("use_uvloop") else self.name)
         reported: list[dict[str, Any]] = []
@@ -51,7 +51,7 @@ class Backend(NamedTuple):
                 asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
             with anyio.fail_after(DEADLINE):
                 result = await main(*args)
-            gc.collect()  # what was dropped must say what it has to say before the loop is gone
+            gc.collect()  # report dropped tasks and exceptions while the loop still exists
             return result
 
         result = anyio.run(bounded, backend=self.name, backend_options=self.options)

@@ -1,4 +1,4 @@
-"""A page in a browser, and what it shows, compared with events."""
+"""Open the page in a browser, and compare the page with the events that it should show."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from page_server import Event
 
 __all__ = ["MAX_ANSWER", "Shown", "open_page", "read_markdown", "shown_of"]
 
-#: Of an answer, the page sets this many characters as Markdown: ``MAX_ANSWER`` of conversation.js.
+#: The page renders this many characters of an answer as Markdown: ``MAX_ANSWER`` in conversation.js.
 MAX_ANSWER = 256 * 1024
 
-#: What the page shows, by kind. Text that has not been unfolded is no part of it.
+#: A script that returns the page's content by kind. It leaves out text that is still folded.
 SHOWN = """() => {
   const of = (kind, give) => [...document.querySelectorAll(`[data-kind="${kind}"]`)].map(give);
   const text = (one, selector) => {
@@ -40,7 +40,7 @@ Shown = dict[str, list[Any]]
 
 
 def read_markdown(text: str) -> str:
-    """What a person reads of Markdown, without line breaks: as the renderer in Python sets it."""
+    """Return the text that the Python renderer shows for Markdown, with all whitespace as single spaces."""
     parser, read = HTMLParser(), list[str]()
     parser.handle_data = read.append  # type: ignore[method-assign] # nothing else of a parser is needed
     parser.feed(markdown(text))
@@ -49,7 +49,7 @@ def read_markdown(text: str) -> str:
 
 
 def _read_answer(text: str) -> str:
-    """The same of an answer on the page: above a limit, which counts in units of UTF-16, it is shown as it is."""
+    """Return the page's text for an answer. Text above MAX_ANSWER (in UTF-16 units) is shown as plain text."""
     units = text.encode("utf-16-le", "surrogatepass")
     first, rest = (
         part.decode("utf-16-le", "surrogatepass") for part in (units[: 2 * MAX_ANSWER], units[2 * MAX_ANSWER :])
@@ -58,7 +58,7 @@ def _read_answer(text: str) -> str:
 
 
 def shown_of(events: list[Event]) -> Shown:
-    """What a page has to show of events, each once."""
+    """Return the content that a page must show for these events, each item once."""
     texts: dict[object, str] = {}
     calls: dict[str, list[str]] = {}
     questions: dict[str, list[str]] = {}
@@ -93,7 +93,7 @@ def shown_of(events: list[Event]) -> Shown:
 
 
 class Tab:
-    """A tab of a browser with the page, and all that the browser complains of."""
+    """A browser tab with the page. It collects the errors and warnings of the browser."""
 
     def __init__(self, page: Any) -> None:
         self.page: Any = page
@@ -104,32 +104,32 @@ class Tab:
         page.on("console", self._console)
 
     def _console(self, message: Any) -> None:
-        # That a request failed is what a test has brought about, and the page tells it.
+        # A test makes requests fail on purpose, and the page itself reports the failure.
         if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
             self.faults.append(message.text)
 
     def shown(self) -> Shown:
-        """What the page shows."""
+        """Return the page's current content."""
         shown: Shown = self.page.evaluate(SHOWN)
         shown["texts"] = [" ".join(text.split()) for text in shown["texts"]]
         shown["calls"].sort()
         return shown
 
     def wait_level(self) -> None:
-        """Wait until all that was there when the page was opened is shown."""
+        """Wait until the page shows everything that had happened before it was opened."""
         self.page.wait_for_selector("#log[aria-busy=false]")
 
     def wait_for_turns(self, count: int) -> None:
-        """Wait for the end of so many turns."""
+        """Wait until the page shows the end of ``count`` turns."""
         self.page.locator("[data-kind=turn]").nth(count - 1).wait_for()
 
     def wait_for_text(self, selector: str, text: str) -> None:
-        """Wait until an element has exactly this text, seen or not."""
+        """Wait until an element has exactly this text, even if the element is not visible."""
         pattern = re.compile(f"^{re.escape(text)}$")
         self.page.locator(selector).filter(has_text=pattern).wait_for(state="attached")
 
     def unfold(self, most: int = 200) -> None:
-        """Press what gives more of a long text, until there is all of it."""
+        """Click "more" until all long texts are shown in full."""
         more = self.page.locator("#log .body > .more")
         for _ in range(most):
             if not more.count():
@@ -138,14 +138,14 @@ class Tab:
         raise AssertionError("there is always more")
 
     def link(self, state: str) -> str:
-        """Wait for a state of the connection, and return what the page says of it."""
+        """Wait for a state of the connection, and return the page's text about it."""
         self.page.wait_for_selector(f"#link[data-state={state}]")
         return str(self.page.text_content("#link-text"))
 
 
 @contextmanager
 def open_page(browser: Any, url: str, *, width: int = 1280, height: int = 800, **context: Any) -> Iterator[Tab]:
-    """A tab of a new profile of the browser. At its end there must have been no fault."""
+    """Open the page in a new browser profile. Check at the end that the browser reported no fault."""
     opened = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **context)
     try:
         tab = Tab(opened.new_page())

@@ -1,9 +1,9 @@
-"""A stand-in for the CLI, as a program, that asks much: a turn of numbered lines, with questions, hooks and MCP calls.
+"""A program in place of the CLI. It writes a long turn of numbered lines, with questions, hooks and MCP calls.
 
-Of twelve questions eight are for permission, three for a hook and one for the server "tools". At most eight wait for
-their answers. Each answer is said again, so that a reader knows that it has come. A prompt with the uuid :data:`LAST`
-ends the questions. Then a short turn follows for each prompt, whose result says whether the prompt came while a turn
-was under way.
+Of twelve questions, eight ask for permission, three call a hook and one calls the MCP server "tools". At most eight
+questions are open at a time. The program repeats each answer in its output, so a test can see the answer. A prompt with
+the uuid :data:`LAST` ends the questions. Then a short turn follows for each prompt; its result says whether the prompt
+arrived during a turn.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from itertools import count
 from typing import Any
 
 MAX_WAITING = 8
-#: The uuid of the prompt behind which nothing more is asked.
+#: The uuid of the last prompt. The program asks no questions after it.
 LAST = "last"
 
 
 class Agent:
-    """What is said, and what is waited for."""
+    """The state of the program: the lines it writes, and the questions that are open."""
 
     def __init__(self) -> None:
         self.numbers = count()
         self.waiting: set[str] = set()
-        #: The uuids of prompts, and whether each came while a turn was under way.
+        #: Uuid of a prompt -> whether it arrived during a turn.
         self.prompts: dict[str, bool] = {}
         self.seen: set[str] = set()
         self.count = 0
         self.asks = False
 
     def say(self, **message: Any) -> None:
-        """Write a line, with a number of its own."""
+        """Write a message with a new uuid."""
         self.count += 1
         sys.stdout.write(json.dumps({**message, "uuid": f"u{self.count}"}) + "\n")
 
     def text(self, text: str = "x") -> None:
-        """Write two deltas, and the message that they are of."""
+        """Write two deltas and the assistant message to which they belong."""
         delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
         for _ in range(2):
             self.say(type="stream_event", event=delta, session_id="s", parent_tool_use_id=None)
@@ -44,12 +44,12 @@ class Agent:
         self.say(type="assistant", message=body, session_id="s", parent_tool_use_id=None)
 
     def ask(self, id: str, **request: Any) -> None:
-        """Ask the host."""
+        """Write a control request."""
         self.waiting.add(id)
         self.say(type="control_request", request_id=id, request=request)
 
     def question(self, number: int) -> None:
-        """Ask whatever this number is."""
+        """Ask question ``number``: a permission question, a hook or an MCP call."""
         if number % 12 == 5:
             self.mcp(f"mcp-{number}", {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {}})
         elif number % 3 == 2:
@@ -60,11 +60,11 @@ class Agent:
             self.ask(f"may-{number}", subtype="can_use_tool", tool_name="Bash", input={}, tool_use_id=f"t{number}")
 
     def mcp(self, id: str, message: dict[str, Any]) -> None:
-        """Ask the server "tools"."""
+        """Send a message to the MCP server "tools"."""
         self.ask(id, subtype="mcp_message", server_name="tools", message=message)
 
     def go_on(self) -> None:
-        """Say and ask as much as may be asked, and end the turn."""
+        """Ask until MAX_WAITING questions are open. After the last prompt, write the short turns."""
         while self.asks and len(self.waiting) < MAX_WAITING:
             self.text()
             self.question(next(self.numbers))
@@ -77,7 +77,7 @@ class Agent:
         sys.stdout.flush()
 
     def take(self, message: dict[str, Any]) -> None:
-        """Take a line of the host."""
+        """Handle a line from the host."""
         if message["type"] == "control_request":
             response = {"subtype": "success", "request_id": message["request_id"], "response": {}}
             self.say(type="control_response", response=response)

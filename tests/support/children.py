@@ -1,7 +1,7 @@
-"""Child processes for tests, hosts that are watched from outside, and what a process holds of its system.
+"""Child processes and host processes for tests, and checks of a process's descriptors, threads and children.
 
-A child is a few lines of Python that start in about 10 ms (:func:`python`). A host is a Python process that uses the
-package and is interrupted, killed or left to end (:class:`Host`).
+A child runs a few lines of Python and starts in about 10 ms (:func:`python`). A host is a Python process that uses the
+package; tests interrupt it, kill it or let it end (:class:`Host`).
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ __all__ = [
     "wait_until",
 ]
 
-#: What is checked of descriptors, threads and children is read from /proc.
+#: The checks of descriptors, threads and children read /proc.
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
-#: What hosts may use without an import of their own.
+#: Code that runs first in every host: imports, and ``say``.
 PRELUDE = """\
 import json, os, signal, sys, time
 def say(**message):
@@ -53,8 +53,8 @@ def say(**message):
         data = data[os.write(1, data):]
 """
 
-#: The same for children. Modules that import many others, which takes as long as the interpreter itself takes to start,
-#: are imported where they are named.
+#: Code that runs first in every child. It does not import ``json`` and ``signal``: they take as long as the start of
+#: the interpreter, so ``python`` imports them only if the child's code names them.
 CHILDS_PRELUDE = """\
 import os, sys, time
 from _json import encode_basestring_ascii
@@ -74,20 +74,20 @@ def say(**message):
 
 
 def python(code: str, *arguments: object) -> list[str]:
-    """The command line of a child that runs this code."""
+    """Return the command line of a child that runs this code."""
     named = "".join(f"import {module}\n" for module in ("json", "signal") if module in code)
     return [sys.executable, "-S", "-c", CHILDS_PRELUDE + named + code, *map(str, arguments)]
 
 
-#: Arguments without which a process is refused for a session with ``can_use_tool``.
+#: A session with ``can_use_tool`` accepts only a process with these arguments.
 ASKS = ("--permission-prompt-tool", "stdio")
 
-#: Seconds between the steps by which a process is ended, in the tests of just that. They need not be enough for a child
-#: to write a line: see ``patience``.
+#: Seconds between the steps that end a process, in the tests of these steps. A child may need longer to write a line;
+#: see ``patience``.
 GRACE = 0.05
 
-#: Ends at the end of its input, at SIGTERM or at neither, as its second argument says, and writes into the file of its
-#: first argument what it has met, in that order.
+#: A child that ends at the end of its input, at SIGTERM or at neither, as its second argument says. It logs each of
+#: these events to the file that its first argument names.
 LADDER = f"""{MARK}
 log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 def met(what):
@@ -108,34 +108,34 @@ while sys.argv[2] != "eof":
 """
 
 
-# --- what a process holds ---------------------------------------------------------------------------------------------
+# --- descriptors, threads and children ------------------------------------------------------------------------------
 
 
 class Held(NamedTuple):
-    """What this process holds of its system."""
+    """The open descriptors, threads and children of this process."""
 
-    #: By number, what each open descriptor leads to.
+    #: Open descriptor -> its target in /proc/self/fd.
     descriptors: dict[int, str]
     threads: int
-    #: Process ids of children, those that have ended and were not waited for among them.
+    #: Process ids of the children, including zombies.
     children: set[int]
 
 
 def held() -> Held:
     descriptors = {}
     for number in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # that of the listing itself
+        with contextlib.suppress(OSError):  # the descriptor of the listing itself is already closed
             descriptors[int(number)] = os.readlink(f"/proc/self/fd/{number}")
     return Held(descriptors, len(os.listdir("/proc/self/task")), children_of(os.getpid()))
 
 
 def children_of(pid: int) -> set[int]:
-    """The process ids of its children, zombies among them."""
+    """Return the process ids of a process's children, including zombies."""
     children = set()
     for entry in os.listdir("/proc"):
         if entry.isdecimal():
             with contextlib.suppress(OSError):
-                # The name, in parentheses, may hold anything; behind it are the state and the parent.
+                # The process name, in parentheses, may contain anything. The state and the parent's pid follow it.
                 _, parent = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[:2]
                 if int(parent) == pid:
                     children.add(int(entry))
@@ -143,7 +143,7 @@ def children_of(pid: int) -> set[int]:
 
 
 def in_own_process(function: Callable[..., object], *arguments: str) -> None:
-    """Call a function of a test module in a process of its own, where nothing of other tests comes or goes."""
+    """Call a function of a test module in a new process, where other tests cannot interfere."""
     folder = str(Path(function.__code__.co_filename).parent)
     code = (
         "import importlib, sys; folder, module, name, *rest = sys.argv[1:]; sys.path.append(folder); "
@@ -161,12 +161,12 @@ def in_own_process(function: Callable[..., object], *arguments: str) -> None:
 
 
 def exists(pid: int) -> bool:
-    """Whether there is such a process, be it a zombie."""
+    """Return whether a process exists; a zombie counts."""
     return os.path.exists(f"/proc/{pid}")
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Wait, without an event loop, for something that other threads or processes do."""
+    """Wait, without an event loop, until another thread or process makes the condition true."""
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, "what was waited for did not happen"
@@ -175,7 +175,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
 
 @contextlib.contextmanager
 def nothing_left() -> Iterator[None]:
-    """Check that at the end of the block nothing is held that was not held at its beginning."""
+    """Check that the block leaves no new descriptors, threads or children."""
     _warm_up()
     gc.collect()
     before = held()
@@ -192,7 +192,7 @@ def nothing_left() -> Iterator[None]:
     gc.collect()
     nothing = Held({}, 0, set())
     until = time.monotonic() + 20.0
-    # A thread that has just ended is still listed for a moment.
+    # A thread that has just ended stays in /proc for a moment.
     while left() != nothing and time.monotonic() < until:
         time.sleep(0.005)
     assert left() == nothing, left()
@@ -202,7 +202,7 @@ _warm = False
 
 
 def _warm_up() -> None:
-    """Let there be what is made once per process: the drain's thread, what the event loops keep."""
+    """Create everything that exists once per process: the drain's thread, and the objects that event loops keep."""
     global _warm
     if _warm:
         return
@@ -222,9 +222,9 @@ def _warm_up() -> None:
 
 
 class Host:
-    """A Python process that runs this code; killed at the end of the block if it still runs, or after a minute.
+    """A Python process that runs this code. It is killed at the end of the block, or after a minute.
 
-    Its standard output is read as lines of JSON, its standard error is kept.
+    The test reads its standard output as lines of JSON. Its standard error is kept.
     """
 
     def __init__(self, code: str, *arguments: object) -> None:
@@ -245,7 +245,7 @@ class Host:
         self.errors = self.popen.stderr.read()
 
     def says(self) -> Any:
-        """The next line of its standard output."""
+        """Return the next line of its standard output, decoded from JSON."""
         assert self.popen.stdout is not None
         line = self.popen.stdout.readline()
         if not line:
@@ -257,7 +257,7 @@ class Host:
         self.popen.send_signal(signal.SIGINT)
 
     def ends(self) -> int:
-        """Its exit code, when it has ended; what it wrote to its standard error is in ``errors`` then."""
+        """Wait for its end and return its exit code. ``errors`` then has all of its standard error."""
         code = self.popen.wait()
         self._reader.join()
         return code

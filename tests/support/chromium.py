@@ -1,4 +1,4 @@
-"""A browser for the tests of the page: Debian's, driven by Playwright, which downloads none of its own."""
+"""The browser for the tests of the page: Debian's Chromium, driven by Playwright, which downloads nothing."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 
 __all__ = ["another", "running_chromium"]
 
-#: The browser, given by ``make test-page`` and ``make e2e``. Without it the tests are skipped: tests that come after
-#: them in the same process could run no event loop.
+#: The path of the browser, set by ``make test-page`` and ``make e2e``. Other runs skip the tests of the page: while the
+#: browser runs, later tests in the same process could not run an event loop.
 GIVEN = os.environ.get("CLAUDE_WIRE_BROWSER")
 
 
 @contextmanager
 def running_chromium() -> Iterator[Any]:
-    """Chromium for a block. While it runs, no other event loop can run in this thread."""
+    """Run Chromium for a block. Meanwhile no other event loop can run in this thread."""
     if not GIVEN:
         pytest.skip("make test-page says which browser is used")
     sync_api = importlib.import_module("playwright.sync_api")
@@ -29,7 +29,7 @@ def running_chromium() -> Iterator[Any]:
 
 @contextmanager
 def another(browser: Any) -> Iterator[Any]:
-    """One more process of the same browser for a block, which shares nothing with the first."""
+    """Run a second, independent process of the same browser for a block."""
     second = _launch(browser.browser_type, GIVEN)
     try:
         yield second
@@ -38,5 +38,5 @@ def another(browser: Any) -> Iterator[Any]:
 
 
 def _launch(kind: Any, path: str | None) -> Any:
-    # Its sandbox needs rights that containers and root do not have. It shows pages of ours only.
+    # Chromium's sandbox needs rights that containers and root do not have. The browser opens only our own pages.
     return kind.launch(executable_path=path, args=["--no-sandbox"])

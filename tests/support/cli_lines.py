@@ -1,4 +1,4 @@
-"""Messages as the CLI writes them, with no more in them than a test needs."""
+"""Messages as the CLI writes them, reduced to the fields that the tests need."""
 
 from __future__ import annotations
 

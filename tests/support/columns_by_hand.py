@@ -1,4 +1,4 @@
-"""The tables of claude_wire.columns in the simplest words, over the dicts that a Decoder gives."""
+"""A simple second implementation of the tables of claude_wire.columns, over the dicts that a Decoder returns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ TIME = re.compile(
 
 
 class Expected(NamedTuple):
-    """The rows of a table, and what did not fit, by column; and the lines that are no JSON object."""
+    """The expected result of a scan.
+
+    It has the rows of the table, the number of values per column that did not fit, and the lines that are not JSON
+    objects.
+    """
 
     rows: list[dict[str, Any]]
     surrogates: Counter[str]
@@ -53,7 +57,7 @@ def boolean(value: Any) -> Any:
 
 
 def time(value: Any) -> Any:
-    """Microseconds since 1970."""
+    """Parse a timestamp. Return microseconds since 1970, or MISFIT."""
     match = TIME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return MISFIT
@@ -64,7 +68,7 @@ def time(value: Any) -> Any:
         ).replace(tzinfo=datetime.timezone.utc)
     except ValueError:
         return MISFIT
-    if int(seconds or 0) > 59:  # strptime takes 61
+    if int(seconds or 0) > 59:  # strptime accepts seconds to 61
         return MISFIT
     east = int(east_hours or 0) * 60 + int(east_minutes or 0)
     if int(east_hours or 0) > 23 or int(east_minutes or 0) > 59:
@@ -79,7 +83,7 @@ def as_json(value: Any) -> Any:
 
 
 class Json:
-    """A value that is written as JSON, however that is spaced."""
+    """Equal to any JSON text of this value, whatever its spaces."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -114,7 +118,7 @@ def source(line: dict[str, Any]) -> str | None:
 
 
 def joined(blocks: list[Any]) -> tuple[Any, int]:
-    """The text of the blocks of text, and how many did not fit."""
+    """Return the joined text of the text blocks, and the number of text blocks without a string."""
     found = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
     texts = [one for one in found if isinstance(one, str)]
     return ("".join(texts) if texts else None), len(found) - len(texts)
@@ -124,7 +128,7 @@ def is_list(content: Any) -> bool:
     return isinstance(content, list)
 
 
-#: Of each column its type, and where it is; "" stands for what is made otherwise.
+#: Column -> its type, and the function that finds its value. "" marks a column that is computed in another way.
 SHARED: dict[str, tuple[Callable[[Any], Any], Callable[[dict[str, Any]], Any]]] = {
     "source": (text, source),
     "uuid": (text, path("uuid")),
@@ -253,7 +257,7 @@ class _Rows:
         return {**row, "offset": offset}
 
     def text(self, *values: Any) -> Any:
-        """The first value that is there: a string, or the texts of the blocks of text in a list."""
+        """Return the first value that is not None. Of a list of blocks, return the joined text."""
         value = next((value for value in values if value is not None), None)
         if is_list(value):
             strays = any(not isinstance(block, dict) for block in value)
@@ -263,7 +267,7 @@ class _Rows:
 
 
 def expected(data: bytes, table: str) -> Expected:
-    """What a scan of these bytes finds."""
+    """Return the result that a scan of these bytes must have."""
     rows = _Rows(table)
     offset = 0
     for number, line in enumerate(data.split(b"\n")):

@@ -1,4 +1,4 @@
-"""The kind of a line by its JSON, with which the kind that the library finds by structure alone must agree."""
+"""Compute the kind of a line from its parsed JSON, to check ``peek``, which reads only the structure of the line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_wanted(kind: tuple[str | None, ...], names: Iterable[str]) -> bool:
 
 
 def value_by_json(line: bytes, **options: Any) -> Any:
-    """What Python's parser reads; raises ValueError if that is not strict JSON in UTF-8."""
+    """Parse a line with Python's parser. Raise ValueError if the line is not strict JSON in UTF-8."""
 
     def refuse(constant: str) -> None:
         raise ValueError(constant)
@@ -33,7 +33,7 @@ def value_by_json(line: bytes, **options: Any) -> Any:
 
 
 def kind_by_json(line: bytes) -> tuple[str | None, ...] | None:
-    """The kind of a JSON object; None if the line is none, or has a key twice, which readers may take in two ways."""
+    """Return the kind of a JSON object; None if the line is not an object or repeats a key."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -73,13 +73,13 @@ def _tag(of: dict[str, Any], key: str) -> str | None:
 
 
 def _is_text(tag: str) -> bool:
-    """Whether there is no half of a surrogate pair in it."""
+    """Return whether a string has no lone surrogate."""
     return tag.encode("utf-8", "replace").decode() == tag
 
 
 @functools.lru_cache(maxsize=50_000)
 def checked_kind(line: bytes) -> tuple[str | None, ...]:
-    """The kind of a line that is not the first of its stream, which agrees with its JSON if it has any."""
+    """Return the kind that ``peek_lines`` finds, and check that it agrees with the line's JSON."""
     (_, *kinds) = peek_lines(b"\n" + line)
     kind = kinds[0] if kinds else NONE
     by_json = kind_by_json(line)

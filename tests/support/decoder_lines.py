@@ -1,4 +1,4 @@
-"""A line of each way through the decoder, lines that are bad, and every chunking of a stream."""
+"""A line for each path through the decoder, bad lines, and every way to cut a stream into chunks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from claude_wire import (
 
 BOM = b"\xef\xbb\xbf"
 
-#: One line of each way through the decoder: typed at once, by its subtype, learned, in pieces, repaired, invalid.
+#: One line for each path through the decoder: decoded to a class directly, by its subtype, by a type learned before, in
+#: pieces, repaired, invalid.
 EVENT = (
     b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}}'
 )
@@ -23,7 +24,7 @@ NEW_BLOCK = b'{"type":"assistant","message":{"content":[{"type":"a_block_of_tomo
 LONE = b'{"type":"user","message":{"role":"user","content":"\\ud83d"}}'
 KEEP_ALIVE = b'{"type":"keep_alive"}'
 
-#: Lines that are no JSON object, by what is wrong with them; each reason names it.
+#: Description -> a line that is not a JSON object, and a part of the reason that the decoder gives.
 BAD = {
     "no JSON": (b"Warning: something", "not JSON"),
     "an array": (b"[1]", "not an object but an array"),
@@ -76,7 +77,7 @@ def decoded(chunks: Iterable[bytes], decoder: Decoder[Any] | None = None) -> lis
 
 
 def chunkings(stream: bytes) -> Iterator[list[bytes]]:
-    """Whole, byte by byte, cut once at every position, and in three."""
+    """Yield the stream whole, byte by byte, cut once at every position, and in three parts."""
     yield [stream]
     yield list(in_pieces(stream, 1))
     for cut in range(1, len(stream)):

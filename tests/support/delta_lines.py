@@ -1,4 +1,4 @@
-"""Lines of deltas that may be merged, that may not, and lines that nothing is merged across; each by its reason."""
+"""Delta lines that a decoder may merge, delta lines that it may not, and lines across which it must not merge."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["BASE", "CLOSING", "EARNING", "MERGEABLE", "NOT_MERGEABLE", "TEXT_KEY
 
 TEXT_KEYS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 
-#: A delta in the CLI's words. Other lines are made of it by replacing a piece.
+#: A delta as the CLI writes it. The tests build other lines by replacing a part of this line.
 BASE = (
     b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}},'
     b'"session_id":"s","parent_tool_use_id":null,"uuid":"u1","api_message_id":"m"}'
@@ -17,7 +17,10 @@ BASE = (
 
 
 def delta(text: str = "a", **changes: Any) -> bytes:
-    """A delta; the text as it stands between the quotes. Changes: session, parent, index, kind, uuid."""
+    """Return a delta line.
+
+    ``text`` is inserted between the quotes without escaping. ``changes`` may set session, parent, index, kind and uuid.
+    """
     kind = changes.get("kind", "text_delta")
     line = BASE.replace(b'"text_delta","text":"a"', f'"{kind}","{TEXT_KEYS[kind]}":"{text}"'.encode())
     line = line.replace(b'"index":0', b'"index":%d' % changes.get("index", 0))
@@ -30,7 +33,7 @@ def block(*lines: bytes) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-#: Deltas for which a decoder begins to merge, and goes on with it until more than thirty lines have come out.
+#: Enough deltas to make a decoder merge. It goes on merging until it has returned more than thirty messages.
 EARNING = [delta("", session="before")] * 150
 
 
@@ -71,7 +74,7 @@ NOT_MERGEABLE = {
     "a delta of tomorrow": _with(b'"text_delta"', b'"text_delta2"'),
     "another event": _with(b'"content_block_delta"', b'"content_block_stop"'),
     "another type": _with(b'"stream_event"', b'"user"'),
-    # --- whose text is not plain
+    # --- the text is not a plain string
     "no text key": _with(b'"text":"a"', b'"thinking":"a"'),
     "a text that is null": _with(b'"text":"a"', b'"text":null'),
     "a text that is a number": _with(b'"text":"a"', b'"text":1'),
@@ -90,7 +93,7 @@ NOT_MERGEABLE = {
     "not UTF-8": _with(b'"text":"a"', b'"text":"\xff"'),
     "a character cut in UTF-8": _with(b'"text":"a"', b'"text":"\xe2\x82"'),
     "a surrogate in UTF-8": _with(b'"text":"a"', b'"text":"\xed\xa0\xbd"'),
-    # --- whose key is not plain
+    # --- the index, the uuid or another field of the key is not plain
     "no index": _with(b'"index":0,', b""),
     "an index below zero": _with(b'"index":0', b'"index":-1'),
     "minus zero": _with(b'"index":0', b'"index":-0'),
@@ -108,7 +111,7 @@ NOT_MERGEABLE = {
     "a uuid with an escape": _with(b'"uuid":"u1"', rb'"uuid":"\u0031"'),
     "a uuid that is null": _with(b'"uuid":"u1"', b'"uuid":null'),
     "a uuid that is a number": _with(b'"uuid":"u1"', b'"uuid":1'),
-    # --- with a value that decoders may refuse
+    # --- a value that decoders may refuse
     "values too deep": _with(b'"m"', b"[" * 64 + b"]" * 64),
     "objects too deep": _with(b'"m"', b'{"a":' * 64 + b"1" + b"}" * 64),
     "values much too deep": _with(b'"m"', b"[" * 10_000 + b"]" * 10_000),
@@ -116,7 +119,7 @@ NOT_MERGEABLE = {
     "an index too long": _with(b'"index":0', b'"index":' + b"1" * 65),
     "a number with an exponent": _with(b'"m"', b"1e5"),
     "a number out of range": _with(b'"m"', b"[1E999]"),
-    # --- keys twice
+    # --- repeated keys
     "a key twice": _with(b'"api_message_id":"m"', b'"x":1,"x":1'),
     "a key twice in two spellings": _with(b'"api_message_id":"m"', rb'"x":1,"\u0078":1'),
     "half a pair twice as a key": _with(b'"api_message_id":"m"', rb'"\ud83d":1,"\uD83D":1'),
@@ -126,7 +129,7 @@ NOT_MERGEABLE = {
     "the type twice": _with(b'"type":"stream_event"', b'"type":"stream_event","type":"stream_event"'),
     "the uuid twice": _with(b'"uuid":"u1"', b'"uuid":"u1","uuid":"u1"'),
     "the session twice": _with(b'"session_id":"s"', b'"session_id":"s","session_id":"s"'),
-    # --- not JSON, or not certainly
+    # --- not JSON, or perhaps not JSON
     "a word that is none": _with(b'"m"', b"tru"),
     "NaN": _with(b'"m"', b"NaN"),
     "a number with a zero in front": _with(b'"m"', b"01"),

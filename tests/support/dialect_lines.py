@@ -1,4 +1,4 @@
-"""Messages that tests of dialects translate, and connections over which they do."""
+"""Messages and connections for the tests of dialects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def user(*blocks: ContentBlock) -> UserMessage:
 
 
 def started(dialect: Dialect) -> Connection:
-    """A connection of an agent whose turn has begun."""
+    """Return the connection of an agent that has received a prompt and has written its ``init`` message."""
     connection = dialect.connect()
     prompt = '{"type":"user","message":{"role":"user","content":"a"},"session_id":"S"}'
     if dialect is JSON_RPC:

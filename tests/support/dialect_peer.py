@@ -1,4 +1,4 @@
-"""An agent of any dialect at the other end of a session: it writes the lines that a test gives it, byte for byte."""
+"""An agent of any dialect at the other end of a session. It writes exactly the lines that a test passes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["LinePeer"]
 
 
 class LinePeer:
-    """Stands for an agent. It answers nothing by itself."""
+    """A fake agent. It never answers on its own."""
 
     def __init__(self) -> None:
         self.output = Output()
-        #: What it was sent, one or more lines at a time.
+        #: The chunks that the session sent: one or more lines each.
         self.sent: list[bytes] = []
         self._changed = anyio.Event()
 
@@ -34,14 +34,14 @@ class LinePeer:
         changed.set()
 
     def say(self, *frames: dict[str, Any] | str, size: int | None = None) -> None:
-        """Write frames in the way of agents: compact, a line each; as one chunk, or in chunks of this size."""
+        """Write frames as compact JSON, one per line, in one chunk or in chunks of ``size`` bytes."""
         lines = [one if isinstance(one, str) else json.dumps(one, separators=(",", ":")) for one in frames]
         data = "".join(line + "\n" for line in lines).encode()
         for at in range(0, len(data), size or len(data)):
             self.output.write(data[at : at + (size or len(data))])
 
     async def got(self, count: int) -> list[dict[str, Any]]:
-        """Wait until so many lines were sent, and return them all as objects."""
+        """Wait until the session has sent ``count`` lines, and return all lines as objects."""
         with anyio.fail_after(DEADLINE):
             while len(lines := b"".join(self.sent).splitlines()) < count:
                 await self._changed.wait()

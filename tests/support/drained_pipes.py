@@ -1,4 +1,4 @@
-"""Pipes with a drain at their end, for tests."""
+"""Pipes whose read end is a native drain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from claude_wire.native.drain import Drain
 from claude_wire.native.overflow import DrainOptions
 
 T = TypeVar("T")
-#: For what must happen soon, on a machine that does something else just now.
+#: Seconds to wait for something that must happen soon, even on a loaded machine.
 DEADLINE = 60.0
 
 
@@ -43,12 +43,12 @@ def wait_until(condition: Callable[[], T]) -> T:
 
 
 def data_of(size: int, seed: int = 0) -> bytes:
-    """Bytes of which no part equals another one."""
+    """Return random bytes, so a misplaced part is noticed."""
     return random.Random(seed).randbytes(size)
 
 
 class Pipe:
-    """A pipe with a drain at its end."""
+    """A pipe whose read end is a native drain."""
 
     def __init__(self, **options: Any) -> None:
         read_end, self.write_end = os.pipe()
@@ -62,7 +62,7 @@ class Pipe:
         assert os.write(self.write_end, data) == len(data)
 
     def write_in_thread(self, data: bytes, *, sizes: Callable[[], int] = lambda: 65536, close: bool = True) -> None:
-        """Another thread writes, as long as that takes."""
+        """Write the data from another thread, which may block."""
 
         def write() -> None:
             at = 0
@@ -84,7 +84,7 @@ class Pipe:
 
     def close(self) -> None:
         with contextlib.suppress(HandleError):
-            self.drain.discard()  # lets a writer go on
+            self.drain.discard()  # unblocks the writer
         if self._writer is not None:
             self._writer.join(DEADLINE)
             assert not self._writer.is_alive()
@@ -93,7 +93,7 @@ class Pipe:
 
 
 def read_some(drain: Drain) -> bytes:
-    """The next bytes, waited for; b"" at the end."""
+    """Wait for the next bytes and return them; b"" at the end of the stream."""
 
     def read() -> tuple[bytes] | None:
         data = drain.read()
@@ -103,7 +103,7 @@ def read_some(drain: Drain) -> bytes:
 
 
 def read_all(drain: Drain) -> bytes:
-    """Everything up to the end of the stream."""
+    """Read to the end of the stream."""
     return b"".join(iter(lambda: read_some(drain), b""))
 
 
@@ -122,7 +122,7 @@ def is_readable(drain: Drain, timeout: float = 0) -> bool:
 
 
 def run(program: str, **options: Any) -> str:
-    """Runs a program in an interpreter of its own and returns what it printed."""
+    """Run a program in a new interpreter and return its output."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60, **options
     )

@@ -1,4 +1,4 @@
-"""One test for many small values: as a test each, pytest would take several times as long as they do."""
+"""Run one test for many small values. One pytest item per value would take several times as long."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 def each(argument: str, values: Iterable[Any], name: Callable[[Any], str] = lambda value: value.__name__) -> Any:
-    """Has a test function, or each of a class, called with every value. All values that fail are named.
+    """Call a test function, or each test of a class, with every value. The failure names all values that fail.
 
     Args:
-        argument: of the function, for the value.
-        name: what a value is called in the message.
+        argument: the name of the argument that receives the value.
+        name: returns the name of a value for the failure message.
     """
     all_values = list(values)
     assert all_values

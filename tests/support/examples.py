@@ -1,4 +1,4 @@
-"""Example JSON for every message class, made of nothing but the types of its fields."""
+"""Build example JSON for every message class from the types of its fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ CLASSES: list[type[Wire]] = [getattr(messages, name) for name in messages.__all_
 
 
 def example(hint: Any, depth: int = 0) -> Any:
-    """A JSON value of that type, never null; Structs have their required fields, and below ``depth`` all of them."""
+    """Return a JSON value of this type, never null.
+
+    Structs have all fields while ``depth`` is above zero, then only the required ones.
+    """
     if hint is Any:
         return {"any": ["thing", None]}
     origin = get_origin(hint)
@@ -44,17 +47,17 @@ def _object(cls: type[Wire], everything: bool, depth: int) -> dict[str, Any]:
     config = cls.__struct_config__
     value: dict[str, Any] = {config.tag_field: config.tag} if config.tag_field else {}
     for field in wire_fields(cls):
-        # A constant is no required field, but on the wire it is always there.
+        # A constant field has a default, but the wire always contains it.
         if everything or field.required or get_origin(field.type) is Literal:
             value[field.encode_name] = example(field.type, depth)
     return value
 
 
 def minimal(cls: type[Wire]) -> dict[str, Any]:
-    """A JSON object with the tags and the required fields of a class."""
+    """Return a JSON object with only the tags and the required fields of a class."""
     return _object(cls, everything=False, depth=0)
 
 
 def full(cls: type[Wire], depth: int = 0) -> dict[str, Any]:
-    """A JSON object with all fields of a class, and of the classes within, down to ``depth``."""
+    """Return a JSON object with all fields of a class, and of nested classes down to ``depth``."""
     return _object(cls, everything=True, depth=depth)

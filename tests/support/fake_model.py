@@ -1,4 +1,4 @@
-"""The author's side of the recordings: an agent that says what the fake model of the recorder said."""
+"""An agent that gives the same answers as the fake model with which the recordings were made."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from claude_wire.agent import Turn
 
 __all__ = ["fake_model"]
 
-#: What a tool of a script returns, by the beginning of its command; other commands print what they echo.
+#: A scripted command with this prefix fails. Other commands print the words that they echo.
 FAILS = "exit "
 
 
 async def fake_model(turn: Turn) -> None:
-    """Play a script of messages, speak slowly, or repeat the prompt."""
+    """Answer a prompt: play a ``SCRIPT`` of messages, stream slowly for ``SLOW``, or repeat the prompt."""
     text = turn.text
     if text.startswith("SCRIPT "):
         for message in json.loads(text[7:]):

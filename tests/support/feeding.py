@@ -1,4 +1,4 @@
-"""Feeding a decoder: streams cut into chunks, and all that comes of them."""
+"""Feed a decoder with streams cut into chunks, and collect its messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["cut", "earned", "fed", "said", "without_vectors"]
 
 
 def cut(data: bytes, *sizes: int) -> list[bytes]:
-    """Chunks of these sizes, which take turns."""
+    """Cut data into chunks whose sizes cycle through ``sizes``."""
     chunks: list[bytes] = []
     turns = itertools.cycle(sizes)
     at = 0
@@ -28,18 +28,18 @@ def cut(data: bytes, *sizes: int) -> list[bytes]:
 
 
 def earned(decoder: Decoder[Any]) -> Decoder[Any]:
-    """The decoder, after so many deltas that it merges, if it has ``coalesce``."""
+    """Feed the decoder enough deltas to make it merge (with ``coalesce``), and return it."""
     decoder.feed(block(*EARNING))
     return decoder
 
 
 def fed(decoder: Decoder[Any], chunks: Iterable[bytes]) -> list[Any]:
-    """All that the decoder makes of the chunks, the end included."""
+    """Feed all chunks, close the decoder, and return all messages."""
     return [message for chunk in chunks for message in decoder.feed(chunk)] + decoder.close()
 
 
 def without_vectors(decoder: Decoder[Any], *, coalesce: bool = False) -> Decoder[Any]:
-    """A new decoder with ``only`` or ``coalesce``, but with the native code for processors without vectors."""
+    """Switch a new decoder to the native code without SIMD, and return it."""
     limit = decoder._buffer.max_line_bytes
     decoder._buffer = LineBuffer(limit, only=decoder.only, coalesce=coalesce, plain=True)
     decoder._feeder = decoder._native_feeder = decoder._lines.engine.new_feed(decoder._buffer.handle)
@@ -47,10 +47,10 @@ def without_vectors(decoder: Decoder[Any], *, coalesce: bool = False) -> Decoder
 
 
 def said(messages: Iterable[Any]) -> list[Any]:
-    """What a stream of dicts says, whatever of it is merged: messages, and between them the texts by their keys.
+    """Normalize a stream of dicts, so that merged and unmerged deltas compare equal.
 
-    The texts of a key are in order, apart where anything but text and uuid differs, and each with its last uuid. Keys
-    are in the order in which they come first.
+    The result has the other messages in order, and between them the joined texts of each key. Deltas share an entry if
+    they differ only in text and uuid; the entry has the last uuid. Keys keep the order of their first delta.
     """
     found: list[Any] = []
     segment: dict[Any, list[list[Any]]] = {}
@@ -77,7 +77,7 @@ def said(messages: Iterable[Any]) -> list[Any]:
         if isinstance(part, list):
             for _, said in part:
                 for piece in said:
-                    piece[1] = piece[1].encode("utf-16-le", "surrogatepass")  # halves that meet are one character
+                    piece[1] = piece[1].encode("utf-16-le", "surrogatepass")  # join surrogate halves
     return found
 
 

@@ -1,4 +1,4 @@
-"""Where the tests, their data and the project are."""
+"""The folders of the tests, of their data and of the project."""
 
 from __future__ import annotations
 

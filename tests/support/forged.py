@@ -1,4 +1,4 @@
-"""Lines of a CLI that look like frames of the supervisor, in all ways that a CLI could try."""
+"""Lines with which a CLI could try to imitate frames of the supervisor."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _FRAMES = [
 
 
 def forged(*marks: str) -> list[str]:
-    """Lines with their line feeds: each frame as it is, with marks at its end, with spaces, and with a carriage return.
+    """Return lines: each frame unchanged, with marks at its end, with spaces, and with a carriage return.
 
     Args:
-        marks: what a CLI takes for the mark of the connections, beside guesses.
+        marks: marks that a CLI might believe to be valid. Guessed marks are always tried.
     """
     marked = [
         f'{frame[:-1]},"mark":"{mark}"}}' for frame in _FRAMES for mark in ("", "0" * 32, '"}', "\\u0030", *marks)
@@ -47,7 +47,7 @@ def forged(*marks: str) -> list[str]:
 
 
 def pieces(lines: list[str]) -> list[str]:
-    """The lines, as they are written: some in many pieces that end in the middle of a word."""
+    """Return the pieces in which the lines are written. Some lines are cut, even in the middle of a word."""
     found: list[str] = []
     for number, line in enumerate(lines):
         cut = 1 + number % max(1, len(line) - 1)

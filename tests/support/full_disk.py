@@ -1,8 +1,8 @@
-"""What a supervisor does on a file system that is full: a program for a test, in a mount namespace of its own.
+"""Run a supervisor on a full file system: a program that a test starts in a new mount namespace.
 
     full_disk.py FOLDER
 
-A file system of 8 MiB is mounted at FOLDER, and a supervisor runs there. It prints what it has found, as JSON.
+It mounts a file system of 8 MiB at FOLDER, runs a supervisor there, and prints its findings as JSON.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from typing import Any
 from claude_wire_kit.supervisor import managed_session as managed_sessions
 from supervisors import Client, RunningDaemon, hosting
 
-#: Bytes of the file system, of what fills it at first, and of a prompt that needs pages of its own.
+#: Sizes in bytes: the file system, the file that fills most of it, and a prompt that needs its own pages.
 DISK, BALLAST, LARGE = 8 * 1024 * 1024, 6 * 1024 * 1024, 8 * 1024
-#: Lines of a turn that does not fit beside the ballast: some 3 MB.
+#: The number of lines, about 3 MB, of a turn that does not fit on the disk together with the ballast.
 LINES = 12_000
 
 
 def mount(folder: Path) -> None:
-    """Mount the file system."""
+    """Mount a tmpfs of DISK bytes."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder], check=True)
 
 
 def fill(path: Path, size: int = DISK) -> None:
-    """Write a file of a size, or up to the last byte that there is room for."""
+    """Write a file of ``size`` bytes, or a smaller one that fills the disk to the last byte."""
     with open(path, "wb", buffering=0) as file:
         for piece in (64 * 1024, 4096, 1):
             try:
@@ -41,7 +41,7 @@ def fill(path: Path, size: int = DISK) -> None:
 
 
 def started(folder: Path) -> tuple[int, str]:
-    """The exit code of ``claude-wire supervisor start``, and what it says."""
+    """Run ``claude-wire supervisor start``. Return its exit code and its output."""
     ended = subprocess.run(
         [sys.executable, "-m", "claude_wire_kit", "supervisor", "start"],
         env={**os.environ, "CLAUDE_WIRE_SUPERVISOR": os.fspath(folder), "NO_COLOR": "1"},
@@ -54,12 +54,12 @@ def started(folder: Path) -> tuple[int, str]:
 
 
 def lines_of(got: list[Any]) -> list[Any]:
-    """The lines of the CLI among those that a client got."""
+    """Return the CLI's lines, without the supervisor's own."""
     return [line for line in got if not line["type"].startswith("supervisor_")]
 
 
 async def blocked(supervisor: RunningDaemon, ballast: Path) -> dict[str, Any]:
-    """A turn that fills the disk: the session waits, and goes on when there is room."""
+    """Fill the disk during a turn. Return whether the session waits, and goes on when there is room."""
     client, answer = await supervisor.create(name="waits")
     id = answer["id"]
     client.prompt("p1")
@@ -85,7 +85,7 @@ async def blocked(supervisor: RunningDaemon, ballast: Path) -> dict[str, Any]:
     got += await client.until("result")
     seen += await viewer.until("result")
     said = [json.loads(line) for line in journal(supervisor, id, "stdout.ndjson")]
-    answered = said[0]  # to `initialize`
+    answered = said[0]  # the answer to `initialize`
     assert [answered, *lines_of(got)] == said
     assert lines_of(seen) == said
     found["results"] = [line["user_message_uuids"] for line in said if line["type"] == "result"]
@@ -95,12 +95,12 @@ async def blocked(supervisor: RunningDaemon, ballast: Path) -> dict[str, Any]:
 
 
 def journal(supervisor: RunningDaemon, id: str, name: str) -> list[bytes]:
-    """The lines of a file of a session."""
+    """Return the lines of a file in a session's journal."""
     return (supervisor.path / "sessions" / id / "parts" / "000001" / name).read_bytes().splitlines()
 
 
 async def ended(supervisor: RunningDaemon, ballast: Path) -> dict[str, Any]:
-    """A session that is stopped on a full disk, and a supervisor that ends on it and is started on it."""
+    """Stop a session on a full disk, then end the supervisor and start it again there."""
     client, answer = await supervisor.create(name="ends")
     id = answer["id"]
     client.prompt("p1")
@@ -125,7 +125,7 @@ async def ended(supervisor: RunningDaemon, ballast: Path) -> dict[str, Any]:
 
 
 async def main(folder: Path) -> None:
-    """Find out."""
+    """Run both scenarios and print their findings."""
     mount(folder)
     managed_sessions.RETRY_SECONDS = 0.05
     ballast = folder / "ballast"

@@ -1,4 +1,4 @@
-"""The page with the agent of the demo behind it, which works on its project in a folder of the test."""
+"""The page, served with the demo's agent, which works on its project in a folder of the test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Guided", "guided"]
 
 
 class Guided:
-    """A tab that shows a session with the agent."""
+    """A browser tab that shows a session with the demo's agent."""
 
     def __init__(self, tab: Tab, folder: Path, client: httpx.Client, program: ServedProgram) -> None:
         self.tab = tab
@@ -29,12 +29,12 @@ class Guided:
         self.client = client
 
     def say(self, text: str) -> None:
-        """Send a prompt by the keyboard."""
+        """Type a prompt and press Enter."""
         self.page.fill("#prompt", text)
         self.page.press("#prompt", "Enter")
 
     def wait_for(self, text: str) -> None:
-        """Wait until the conversation has a text."""
+        """Wait until the conversation contains this text."""
         self.page.locator("#log").get_by_text(text).first.wait_for()
 
     def sessions(self) -> list[dict[str, Any]]:
@@ -44,10 +44,10 @@ class Guided:
 
 @contextmanager
 def guided(browser: Any, folder: Path, script: str = "", **context: Any) -> Iterator[Guided]:
-    """A page with a new session, for a block.
+    """Open a page with a new session for a block.
 
     Args:
-        script: runs in the page before its own.
+        script: JavaScript to run in the page before the page's own scripts.
     """
     write_project(folder)
     with (

@@ -1,10 +1,11 @@
-"""A stand-in for the CLI, as a program: it answers each prompt with a turn.
+"""A program in place of the CLI. It answers each prompt with a turn.
 
-A prompt can ask for more, as a JSON object: ``lines`` of text, so many; ``ask``, the id of a permission question that
-is to be answered before the result, and ``tool``, the id of the call that it is about; ``mcp``, a message for the
-server "tools", likewise; ``call``, the id of a tool call without a result; ``cost``, in dollars; ``stderr``, a text;
-``raw``, texts that are written as they are; ``exit``, a code; ``hang``, in mid-turn. With ``--replay-user-messages`` it
-repeats prompts as the CLI does. It uses the standard library alone, so it starts fast.
+A prompt that is a JSON object can ask for more: ``lines``, a number of text lines; ``ask``, the id of a permission
+question that must be answered before the result, and ``tool``, the id of its tool call; ``mcp``, a message for the
+server "tools", which also needs an answer; ``call``, the id of a tool call without a result; ``cost``, in dollars;
+``stderr``, a text; ``raw``, texts to write unchanged; ``exit``, an exit code; ``hang``, to stop in the middle of the
+turn. With ``--replay-user-messages`` it repeats prompts as the CLI does. It imports only the standard library, so it
+starts fast.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import sys
 from typing import Any
 
-#: What a session has used that has used nothing.
+#: The answer to ``get_usage`` for a session that has used nothing.
 NOTHING = {
     "total_cost_usd": 0.0,
     "total_api_duration_ms": 0,
@@ -25,7 +26,7 @@ NOTHING = {
 
 
 def say(**message: Any) -> None:
-    """Write a line."""
+    """Write a message as a line to standard output."""
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
@@ -37,12 +38,12 @@ def speak(*blocks: dict[str, Any]) -> None:
 
 
 def text(words: str) -> dict[str, Any]:
-    """A block of text."""
+    """Return a text block."""
     return {"type": "text", "text": words}
 
 
 class Agent:
-    """The prompts that wait, and what the turn of the first one waits for."""
+    """The waiting prompts, and the question that the current turn waits for."""
 
     def __init__(self) -> None:
         self.prompts: list[dict[str, Any]] = []
@@ -112,7 +113,7 @@ class Agent:
             self.begin()
 
     def run(self, tool: str, is_allowed: bool) -> None:
-        """Write the result of a tool call that was asked for, as the CLI does."""
+        """Write the result of a tool call after its permission question was answered, as the CLI does."""
         decision = {"decision": "accept" if is_allowed else "reject"}
         result = {"type": "tool_result", "tool_use_id": tool, "content": "ok", "is_error": not is_allowed}
         say(
@@ -123,7 +124,7 @@ class Agent:
         )
 
     def take(self, message: dict[str, Any]) -> None:
-        """Do what a line of the host asks for."""
+        """Handle a line from the host."""
         kind = message["type"]
         if kind == "control_request":
             subtype = message["request"]["subtype"]

@@ -1,4 +1,4 @@
-"""Interrupts that come at a chosen line of the code under test."""
+"""Raise KeyboardInterrupt at a chosen line of the code under test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-#: The modules through which the bytes that are fed pass.
+#: The modules that handle the bytes passed to ``feed``.
 MODULES = (
     "codec/decoder.py",
     "codec/dict_lines.py",
@@ -19,17 +19,17 @@ MODULES = (
     "native/line_splitter.py",
     "native/block.py",
 )
-#: Interrupts are dealt with after calls and jumps: never right before one of these lines.
+#: CPython handles interrupts after calls and jumps, so never right before one of these lines.
 UNINTERRUPTED = ("try:", "return", "self._busy = False")
 POP_EXCEPT = dis.opmap["POP_EXCEPT"]
 
 
 def interruptible(frame: Any) -> bool:
-    """Whether an interrupt may come before the line that the frame is about to run.
+    """Return whether an interrupt may occur before the line that the frame is about to run.
 
-    The last line of an except block may begin with the instruction that ends the block, as ``pass`` does. Interrupts
-    never come before this instruction. Where a trace function raises there, CPython 3.11 and later skip it, and
-    ``sys.exc_info()`` goes on giving the exception that the block handled.
+    The last line of an except block may begin with the instruction that ends the block, as ``pass`` does. CPython never
+    raises an interrupt before this instruction. If a trace function raises there, CPython 3.11 and later skip the
+    instruction, and ``sys.exc_info()`` keeps returning the exception that the block handled.
     """
     code = frame.f_code
     text = linecache.getline(code.co_filename, frame.f_lineno).strip()
@@ -37,7 +37,7 @@ def interruptible(frame: Any) -> bool:
 
 
 def interrupted(call: Callable[[], object], at: int) -> bool:
-    """Makes the call with a ``KeyboardInterrupt`` at the ``at``-th line of code of the codec. Whether there was one."""
+    """Call with a ``KeyboardInterrupt`` at the ``at``-th line of codec code. Return whether it was raised."""
     passed = 0
 
     def trace(frame: Any, event: str, _: Any) -> Any:
@@ -63,7 +63,10 @@ def interrupted(call: Callable[[], object], at: int) -> bool:
 
 
 def at_each_line(interrupted_at: Callable[[int], bool], *, some: bool = True) -> None:
-    """Makes a trial for each line of code: the first 300, then fewer and fewer. There must be ``some``, or none."""
+    """Try an interrupt at each line: the first 300, then fewer and fewer.
+
+    ``some``: whether any line can be interrupted.
+    """
     at = 1
     while interrupted_at(at):
         at += 1 if at < 300 else 1 + at // 3

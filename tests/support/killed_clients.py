@@ -1,9 +1,9 @@
-"""Clients of a supervisor that are killed, one after the other, each behind the cursor that the one before has noted.
+"""Kill clients of a supervisor one after the other. Each continues after the last cursor that was logged.
 
     killed_clients.py FOLDER SESSION LOG KILLS SEED [COMMAND...]
 
-Each client is a fork of this process. It notes each message that it takes in LOG, with its cursor, and dies by SIGKILL
-at a point that chance chooses:
+Each client is a fork of this process. It writes each message that it takes to LOG, with its cursor, and dies by SIGKILL
+at one of these points, after a random number of passes:
 
 ===================  ================================================================
 taken                behind a line that was taken and noted
@@ -18,7 +18,8 @@ prompt written       when a prompt was written, before it is acknowledged
 prompt acknowledged  when its acknowledgement has come
 ===================  ================================================================
 
-The last one lives, and takes all that there is. It prints how many died at which point, as JSON.
+The last client survives and takes all remaining messages. The program prints the number of deaths at each point, as
+JSON.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ POINTS = (
     "prompt written",
     "prompt acknowledged",
 )
-#: Seconds that a client may take, and that an answer may take to the journal and to the CLI.
+#: The time limit in seconds for a client, and for an answer to reach the journal and the CLI.
 SECONDS = 120
-#: Of the prompts that are settled, how many each client sends again all the same.
+#: The number of settled prompts that each client sends again.
 AGAIN = 3
 
 
@@ -71,23 +72,23 @@ class Client:
         self.point = point
         self.left = count
         self.greeted = False
-        #: What was written on this connection: for each line "answer" or "prompt".
+        #: "answer" or "prompt" for each line that this connection wrote.
         self.written: list[str] = []
 
     def reaches(self, point: str) -> bool:
-        """Whether this is where it dies: the point, often enough reached."""
+        """Count a pass of ``point``. Return whether the client dies here now."""
         if point != self.point:
             return False
         self.left -= 1
         return self.left < 0
 
     def reach(self, point: str) -> None:
-        """Die here, if this is where it dies."""
+        """Die if the client's turn has come at this point."""
         if self.reaches(point):
             os.kill(os.getpid(), signal.SIGKILL)
 
     def wait_for(self, words: bytes, name: str) -> None:
-        """Wait, without reading anything of the supervisor, until a file of the journal has these words."""
+        """Wait until a file of the journal contains these words, without reading from the supervisor."""
         until = time.monotonic() + SECONDS
         while words not in (self.journal / name).read_bytes()[-1_000_000:]:
             if time.monotonic() > until:
@@ -96,7 +97,7 @@ class Client:
             time.sleep(0.0005)
 
     def note(self, *words: object) -> None:
-        """Write a line into the log, in one piece."""
+        """Write a line to the log with one write."""
         os.write(self.log, " ".join(map(str, words)).encode() + b"\n")
 
     # --- callbacks
@@ -111,10 +112,10 @@ class Client:
         return {"reason": f"by {self.number}"}
 
     def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """As an MCP server."""
+        """Part of the MCP server's interface."""
 
     async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """As an MCP server, which must have seen the handshake first."""
+        """Part of the MCP server's interface. Note an error if ``initialize`` was not the first message."""
         self.reach("asked")
         if message["method"] == "initialize":
             self.greeted = True
@@ -123,12 +124,12 @@ class Client:
         return {"jsonrpc": "2.0", "id": message["id"], "result": {}} if "id" in message else None
 
     async def aclose(self) -> None:
-        """As an MCP server."""
+        """Part of the MCP server's interface."""
 
-    # --- its life
+    # --- the client's life
 
     def watch(self) -> None:
-        """Have it die in the middle of lines, behind them, and behind their acknowledgements."""
+        """Patch the transports, so the client can die within a line, after a line, and after an acknowledgement."""
         send_socket, send_command = SocketTransport.send, CommandTransport.send
         take = SupervisorTransport.take
 
@@ -159,7 +160,10 @@ class Client:
         SupervisorTransport.take = took
 
     def after_answer(self, id: bytes) -> None:
-        """An answer was written. Die when it is in the journal, or when the CLI has said that it has taken it."""
+        """Called after an answer was written.
+
+        Die once it is in the journal, or once the CLI reports that it took the answer.
+        """
         if self.reaches("answer journaled"):
             self.wait_for(b'"%s"' % id, "stdin.ndjson")
             os.kill(os.getpid(), signal.SIGKILL)
@@ -181,7 +185,7 @@ class Client:
         self.watch()
         async with supervisor.attach(after, take=True, **arguments) as session:
             unsure = [uuid for uuid in prompts if uuid not in session.attached.owed] + prompts[-AGAIN:]
-            # A client that dies with a prompt has so many new ones as it writes before, and writes them first.
+            # A client that dies at a prompt first writes as many new prompts as it needs to reach its death.
             count = self.left + 1 if self.point.startswith("prompt") else len(prompts) == 0
             new = [f"p{len(prompts) + n}" for n in range(count)] + ([] if self.point else [LAST])
             prompts += new
@@ -198,7 +202,7 @@ class Client:
 
 
 def run(client: Client, supervisor: Any, id: str) -> int:
-    """In a fork: live until it dies."""
+    """Run the client in a fork until it dies."""
     signal.alarm(SECONDS)
     try:
         asyncio.run(client.live(supervisor, id))
@@ -209,7 +213,7 @@ def run(client: Client, supervisor: Any, id: str) -> int:
 
 
 def main() -> None:
-    """Have the clients live and die."""
+    """Run all clients and print the counts of their deaths."""
     folder, id, log, kills, seed, *command = sys.argv[1:]
     chance = random.Random(int(seed))
     supervisor = connect(command=command, timeout=SECONDS) if command else connect(folder, timeout=SECONDS)

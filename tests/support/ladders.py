@@ -1,4 +1,4 @@
-"""A child that notes by what it is told to end, and what watches over tests with such children."""
+"""A child that logs the end of its input and SIGTERM, and a check around the tests with such children."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Boom", "Ladder", "eventually_gone", "watched"]
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Signals wait for the child's notes, and nothing is left at the end of the block."""
+    """Delay signals until the child has logged, and check that the block leaves nothing behind."""
     patience.begin()
     try:
         with nothing_left():
@@ -27,21 +27,21 @@ def watched() -> Iterator[None]:
 
 
 class Ladder:
-    """A child that notes by what it is told to end."""
+    """A child that logs the end of its input and SIGTERM."""
 
     def __init__(self, path: Path, ends_at: str = "kill", grace: float = GRACE) -> None:
         self.path = path
         self.ends_at = ends_at
         self.grace = grace
         self.pid = 0
-        #: When all that could end it was still to come, on the monotonic clock.
+        #: A time on the monotonic clock before any step that could end the child.
         self.since = 0.0
 
     def process(self) -> Process[Any]:
         return open_process(python(LADDER, self.path, self.ends_at), Decoder(dict), grace=self.grace)
 
     async def ready(self, process: Process[Any]) -> None:
-        """Wait until the child is prepared for all that may come."""
+        """Wait until the child has installed its signal handler."""
         self.since = time.monotonic()
         self.pid = (await process.__anext__())["pid"]
         assert self.pid == process.pid
@@ -50,11 +50,11 @@ class Ladder:
         return self.path.read_text().splitlines() if self.path.exists() else []
 
     def check(self) -> None:
-        """It has met what is due before its end, in that order, and is gone; no signal was sent too early."""
+        """Check that the child logged the right events in order and is gone, and that no signal was sent too early."""
         assert self.pid
         assert not exists(self.pid)
         assert self.met() == (["eof"] if self.ends_at == "eof" else ["eof", "term"])
-        # However slow the machine: what was not yet due when the clock was read came after it.
+        # This holds on a slow machine too: the clock was read before the grace period began.
         since = self.since
         for sent in patience.sent.get(self.pid, []):
             assert sent.decided - since >= self.grace - 1e-6

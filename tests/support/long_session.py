@@ -1,4 +1,4 @@
-"""A session of 100 MB: as the output of a program that a supervisor starts, and as a file of the CLI."""
+"""A session of 100 MB, as the output of a program that a supervisor starts, and as a transcript of the CLI."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import host_agent
 
 __all__ = ["BYTES", "TURNS", "keep_long_session", "long_agent", "long_output"]
 
-#: The size of the session, and its turns. Each has a large result of a tool, which the service does not have to cut.
+#: The size of the session, and its number of turns. Each turn has one large tool result, small enough that the service
+#: does not cut it.
 BYTES = 100 * 1024 * 1024
 TURNS = 1_100
 
-#: On the first prompt it writes the file that stands beside it. Then it answers as the other agent does.
+#: An agent that writes the file next to it on the first prompt. After that it behaves like host_agent.
 PROGRAM = """\
 import json, shutil, sys
 sys.path.insert(0, {folder!r})
@@ -41,7 +42,7 @@ for line in sys.stdin:
 
 
 def _turn(number: int) -> Iterator[dict[str, Any]]:
-    """The messages of a turn, as the CLI writes them."""
+    """Yield the messages of a turn as the CLI writes them."""
     call = {"type": "tool_use", "id": f"call-{number}", "name": "Bash", "input": {"command": f"report {number}"}}
     line = f"{number:05} " + "all is as it was before, and nobody has seen anything else\n"
     output = line * (BYTES // TURNS // len(json.dumps(line)))
@@ -54,7 +55,7 @@ def _turn(number: int) -> Iterator[dict[str, Any]]:
 
 
 def long_output(turns: int = TURNS) -> Iterator[bytes]:
-    """The lines of the session."""
+    """Yield the lines of the session."""
     result = {"type": "result", "subtype": "success", "is_error": False, "result": "ok", "duration_ms": 1}
     both = {"session_id": "cli-1", "parent_tool_use_id": None}
     for number in range(turns):
@@ -63,7 +64,7 @@ def long_output(turns: int = TURNS) -> Iterator[bytes]:
 
 
 def long_agent(folder: Path, turns: int = TURNS) -> list[str]:
-    """Write the session into a folder, and return the command line of its agent."""
+    """Write the session and its agent into a folder. Return the agent's command line."""
     with open(folder / "long.ndjson", "wb") as file:
         file.writelines(long_output(turns))
     program = folder / "long_agent.py"
@@ -76,7 +77,7 @@ def long_agent(folder: Path, turns: int = TURNS) -> list[str]:
 
 
 def keep_long_session(home: Path, cwd: Path, id: str, turns: int = TURNS) -> None:
-    """Write the session below the CLI's folder, as the CLI keeps it on disk."""
+    """Write the session as a transcript under the CLI's home folder."""
     both = {"sessionId": id, "cwd": os.fspath(cwd), "version": "2.1.330", "isSidechain": False, "userType": "external"}
     folder = home / "projects" / "shop"
     folder.mkdir(parents=True, exist_ok=True)

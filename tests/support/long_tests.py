@@ -1,6 +1,6 @@
-"""Whether the tests shall take their time: ``CLAUDE_WIRE_LONG=1`` in the environment.
+"""Whether to run the long forms of tests: ``CLAUDE_WIRE_LONG=1`` in the environment.
 
-What is only tested then has a shorter form that is always tested.
+Every long test also has a short form that always runs.
 """
 
 from __future__ import annotations

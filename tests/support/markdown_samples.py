@@ -1,4 +1,4 @@
-"""Fifty texts of Markdown, as models write them and as CommonMark and GFM have them; and some that attack."""
+"""Fifty Markdown texts, in the style of models and from CommonMark and GFM, and some attacks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ SAMPLES: dict[str, str] = {
 }
 assert len(SAMPLES) == 50
 
-#: Each tries to make an element that runs, loads or leads somewhere.
+#: Each text tries to create an element that runs a script, loads something or links to a dangerous URL.
 ATTACKS = [
     "[a](javascript:window.hit=1)",
     "[a](java\nscript:window.hit=1)",

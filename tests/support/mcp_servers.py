@@ -1,4 +1,4 @@
-"""In-process MCP servers of the package mcp, and a client that speaks to them as the CLI does. It needs mcp."""
+"""In-process MCP servers built with the package mcp, which must be installed, and a client that acts like the CLI."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ INITIALIZE = {
 
 
 class Client:
-    """Speaks to a server as the CLI does, and keeps what the server sends."""
+    """A client that talks to a server as the CLI does, and keeps the messages from the server."""
 
     def __init__(self, server: Any) -> None:
         self.server = InProcessMcpServer(server)
@@ -74,7 +74,7 @@ class Client:
             await self._changed.wait()
 
     async def ask(self, method: str, params: Message | None = None) -> Message:
-        """The response to a request."""
+        """Send a request and return the response."""
         message: Message = {"method": method, "jsonrpc": "2.0", "id": next(self.ids)}
         if params is not None:
             message["params"] = params
@@ -147,18 +147,18 @@ def calculator() -> Any:
 
 
 def low_level(name: str = "low", **hooks: Any) -> Any:
-    """A server without tools, of either version."""
+    """Return a low-level server without tools, for mcp 1 and mcp 2."""
     return Server(name, version="1", **hooks)
 
 
 def the_run(client: Client) -> Any:
-    """What runs the server."""
+    """Return the object that runs the client's server."""
     assert client.server._run is not None
     return client.server._run
 
 
 async def settled(condition: Callable[[], bool]) -> None:
-    """Wait for something that no event tells of."""
+    """Poll until a condition holds that no event announces."""
     while not condition():
         await anyio.sleep(0.001)
 
@@ -170,7 +170,7 @@ class Slow:
         self.server = MCPServer("slow")
         self.entered = anyio.Event()
         self.cancelled = anyio.Event()
-        #: Lets a stubborn tool end.
+        #: Set this to let a stubborn tool end.
         self.go = anyio.Event()
 
         @self.server.tool()
@@ -201,11 +201,11 @@ def stopped(name: str, why: str = "") -> Message:
 
 
 class Dies(RuntimeError):
-    """What a server fails with."""
+    """The error with which a dying server fails."""
 
 
 def dying(server: Any, fails: Callable[[int], bool], die: Callable[[], Awaitable[object]]) -> Any:
-    """The server, whose run fails: as it starts, by the number of the run, or once ``die()`` returns."""
+    """Make a server's run fail: at its start if ``fails(number of the run)``, or once ``die()`` returns."""
     low = InProcessMcpServer(server)._server
     starts = count()
     run = low.run
@@ -228,12 +228,15 @@ def dying(server: Any, fails: Callable[[int], bool], die: Callable[[], Awaitable
 
 
 class Mortal:
-    """A slow server that can be made to fail; the numbers of its runs are kept, and some fail as they start."""
+    """A slow server that a test can make fail.
+
+    It records the numbers of its runs; the ``stillborn`` runs fail at their start.
+    """
 
     def __init__(self, *stillborn: int) -> None:
         self.slow = Slow()
         self.runs: list[int] = []
-        #: Ends the run that is under way.
+        #: Set this to make the current run fail.
         self.die = anyio.Event()
 
         @self.slow.server.tool()

@@ -1,7 +1,8 @@
-"""Lines made wrong, or right in an unusual way: what a fast reader of lines might take for something else.
+"""Mutations of lines: invalid JSON, or valid but unusual JSON that a fast reader might misread.
 
-Each mutation takes a line without its line feed and a random generator, and returns another line, which has no line
-feed either. The same seed gives the same lines on every Python. Knows JSON and the protocol's tags, not the library.
+Each mutation takes a line without its line feed and a random generator, and returns another line without a line feed.
+The same seed gives the same lines on every Python. This module knows JSON and the tags of the protocol, but does not
+use the library.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["MUTATIONS", "mutants", "mutated"]
 Mutation = Callable[[bytes, random.Random], bytes]
 
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-#: Strings up to this length are keys and tags, by and large.
+#: Most strings of at most this length are keys and tags.
 SHORT = 24
 TAGS = [
     *[b"stream_event", b"assistant", b"result", b"system", b"control_request", b"control_response", b"user", b""],
@@ -80,18 +81,18 @@ MEMBERS = [
 
 
 class _Object(list[Any]):
-    """A JSON object as the list of its members, so that keys may come twice."""
+    """A JSON object as a list of members, which allows repeated keys."""
 
 
 def mutants(lines: Sequence[bytes], seed: int, count: int) -> Iterator[bytes]:
-    """So many lines, each mutated once to three times."""
+    """Yield ``count`` random lines with one to three mutations each."""
     rng = random.Random(seed)
     for _ in range(count):
         yield mutated(rng.choice(lines), rng)
 
 
 def mutated(line: bytes, rng: random.Random) -> bytes:
-    """The line after one to three mutations."""
+    """Apply one to three random mutations to a line."""
     names = sorted(MUTATIONS)
     for _ in range(1 + rng.randrange(3)):
         line = MUTATIONS[rng.choice(names)](line, rng)
@@ -110,7 +111,7 @@ def _insert(line: bytes, at: int, what: bytes) -> bytes:
 
 
 def flip(line: bytes, rng: random.Random) -> bytes:
-    """A few bits."""
+    """Flip a few bits."""
     changed = bytearray(line)
     for _ in range(1 + rng.randrange(3) if line else 0):
         changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
@@ -118,35 +119,35 @@ def flip(line: bytes, rng: random.Random) -> bytes:
 
 
 def cut(line: bytes, rng: random.Random) -> bytes:
-    """A piece is missing: the end, the beginning, some of the middle, or one byte."""
+    """Remove a piece: the end, the beginning, a part of the middle, or one byte."""
     start, end = sorted((_place(line, rng), _place(line, rng)))
     return rng.choice([line[:start], line[start:], line[:start] + line[end:], line[:start] + line[start + 1 :]])
 
 
 def double(line: bytes, rng: random.Random) -> bytes:
-    """A piece, or all of it, comes twice."""
+    """Repeat a piece of the line, or the whole line."""
     start, end = sorted((_place(line, rng), _place(line, rng)))
     return rng.choice([line + line, line[:end] + line[start:], line[:start] + line[: end - start] + line[start:]])
 
 
 def punctuate(line: bytes, rng: random.Random) -> bytes:
-    """A byte of structure too many, or in the place of another byte."""
+    """Insert a structural byte, or replace a byte with one."""
     at = _place(line, rng)
     return line[:at] + rng.choice(STRUCTURE) + line[at + rng.randrange(2) :]
 
 
 def control(line: bytes, rng: random.Random) -> bytes:
-    """A control byte, but no line feed."""
+    """Insert a control byte other than a line feed."""
     return _insert(line, _place(line, rng), bytes([rng.choice([byte for byte in (*range(0x20), 0x7F) if byte != 10])]))
 
 
 def not_utf8(line: bytes, rng: random.Random) -> bytes:
-    """Bytes that are not UTF-8."""
+    """Insert bytes that are not UTF-8."""
     return _insert(line, _place(line, rng), rng.choice(NOT_UTF8))
 
 
 def ending(line: bytes, rng: random.Random) -> bytes:
-    """White space around the line, or what is none."""
+    """Add JSON white space, or bytes that only look like it, before or after the line."""
     around = [b"\r", b"\r\r", b" ", b"\t", b" \r", b"\x0c", b"\x0b", b"\xc2\xa0", b"\x00", b"\xef\xbb\xbf", b","]
     what = rng.choice(around)
     return rng.choice([line + what, what + line])
@@ -173,7 +174,7 @@ def _is_short(token: bytes) -> bool:
 
 
 def space(line: bytes, rng: random.Random) -> bytes:
-    """White space between tokens: after some, or after all."""
+    """Insert white space after some tokens, or after all of them."""
     share = rng.choice([0.1, 0.5, 1.0])
     spaced = [
         token + (rng.choice([b" ", b"  ", b"\t", b"\r", b" \t\r "]) if rng.random() < share else b"")
@@ -183,7 +184,7 @@ def space(line: bytes, rng: random.Random) -> bytes:
 
 
 def escape(line: bytes, rng: random.Random) -> bytes:
-    """Characters of a short string, a key or tag mostly, written as escapes."""
+    """Escape characters of a short string, usually a key or a tag."""
     span = _pick(line, rng, lambda token: _is_short(token) and len(token) > 2)
     if span is None:
         return line
@@ -198,7 +199,7 @@ def escape(line: bytes, rng: random.Random) -> bytes:
 
 
 def say(line: bytes, rng: random.Random) -> bytes:
-    """An escape, good or bad, or other text, in a string."""
+    """Insert a valid escape, an invalid escape or other text into a string."""
     span = _pick(line, rng, _is_string)
     if span is None:
         return line
@@ -207,13 +208,13 @@ def say(line: bytes, rng: random.Random) -> bytes:
 
 
 def look_alike(line: bytes, rng: random.Random) -> bytes:
-    """A string that looks like members of the object around it."""
+    """Insert text into a string that looks like members of the surrounding object."""
     span = _pick(line, rng, _is_string)
     return line if span is None else _insert(line, span[1] - 1, rng.choice(LOOK_ALIKES))
 
 
 def rename(line: bytes, rng: random.Random) -> bytes:
-    """Another key or tag in the place of one."""
+    """Replace a key or tag with another one."""
     span = _pick(line, rng, _is_short)
     if span is None:
         return line
@@ -221,13 +222,13 @@ def rename(line: bytes, rng: random.Random) -> bytes:
 
 
 def revalue(line: bytes, rng: random.Random) -> bytes:
-    """Another value, or what is none, in the place of a string or scalar."""
+    """Replace a string or scalar with another value, or with an invalid one."""
     span = _pick(line, rng, lambda token: token not in b"{}[],:")
     return line if span is None else line[: span[0]] + rng.choice(SCALARS) + line[span[1] :]
 
 
 def decoy(line: bytes, rng: random.Random) -> bytes:
-    """A container with tags of its own in the place of a value, or as another member."""
+    """Replace a value with a container that has its own tags, or add one as a member."""
     if rng.random() < 0.5:
         span = _pick(line, rng, lambda token: token not in b"{}[],:")
         return line if span is None else line[: span[0]] + rng.choice(DECOYS) + line[span[1] :]
@@ -235,7 +236,7 @@ def decoy(line: bytes, rng: random.Random) -> bytes:
 
 
 def member(line: bytes, rng: random.Random) -> bytes:
-    """Another member in some object, whose key may be there already."""
+    """Add a member to an object. Its key may already exist."""
     return _with_member(line, rng.choice(MEMBERS), rng)
 
 
@@ -249,7 +250,7 @@ def _with_member(line: bytes, what: bytes, rng: random.Random) -> bytes:
 
 
 def swap_tokens(line: bytes, rng: random.Random) -> bytes:
-    """Two tokens in each other's place."""
+    """Swap two tokens."""
     tokens = _tokens(line)
     if len(tokens) > 1:
         one, other = rng.randrange(len(tokens)), rng.randrange(len(tokens))
@@ -289,7 +290,7 @@ def _objects(value: Any) -> list[_Object]:
 
 
 def shuffle(line: bytes, rng: random.Random) -> bytes:
-    """The members of each object in another order."""
+    """Shuffle the members of each object."""
     tree = _tree(line)
     for found in _objects(tree):
         found.sort(key=lambda _: rng.random())
@@ -297,7 +298,7 @@ def shuffle(line: bytes, rng: random.Random) -> bytes:
 
 
 def repeat_member(line: bytes, rng: random.Random) -> bytes:
-    """A member twice in its object, with the same or another value."""
+    """Repeat a member of an object, with the same or another value."""
     tree = _tree(line)
     objects = [found for found in _objects(tree) if found]
     if not objects:
@@ -309,7 +310,7 @@ def repeat_member(line: bytes, rng: random.Random) -> bytes:
 
 
 def drop_member(line: bytes, rng: random.Random) -> bytes:
-    """A member less in some object."""
+    """Remove a member from an object."""
     tree = _tree(line)
     objects = [found for found in _objects(tree) if found]
     if not objects:
@@ -320,7 +321,7 @@ def drop_member(line: bytes, rng: random.Random) -> bytes:
 
 
 def move_object(line: bytes, rng: random.Random) -> bytes:
-    """An object in the place of another value: tags on another level."""
+    """Replace a value with an object from elsewhere, so its tags are on another level."""
     tree = _tree(line)
     objects = [found for found in _objects(tree) if found]
     if not objects:

@@ -1,4 +1,4 @@
-"""Sessions as a person meets them, for the looks of the page and its pictures."""
+"""Example sessions for checking the look of the page and for its screenshots."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _call(id: str, kind: str, title: str, state: str, **fields: Any) -> list[Eve
 
 
 def scene(server: PageServer) -> None:
-    """A session in the midst of a turn, with a question, and three more."""
+    """Add a session in the middle of a turn, with an open question, and three other sessions."""
     server.add("docs", name="Write the release notes", cwd="/home/user/docs", life="ended", ended=True)
     server.add("api", name="Fix the flaky test", cwd="/home/user/api", life="running")
     server.add("site", name="Update the start page", cwd="/home/user/site", life="idle")

@@ -1,6 +1,6 @@
-"""A service as the page sees it, over HTTP: sessions whose events a test gives, and what the page has sent.
+"""A fake of the web service for the page, over HTTP. A test supplies the events and reads the page's requests.
 
-It stands in for ``claude_wire_kit.web`` where a test decides what is said, when, and when a connection is lost.
+It replaces ``claude_wire_kit.web`` in tests that decide which events are sent, when, and when a connection is lost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Event = dict[str, Any]
 
 
 def events_of(recording: str, *, details: bool = False) -> list[Event]:
-    """What the service makes of a recording, with the pieces of texts."""
+    """Return the events that the service makes from a recording, with the deltas of texts."""
     source = Source(1, 1, details)
     lines = recordings.load(recording).stdout.splitlines()
     return [json.loads(event.json) for number, line in enumerate(lines, 1) for event in source.add(number, line)]
@@ -41,7 +41,7 @@ def events_of(recording: str, *, details: bool = False) -> list[Event]:
 
 @dataclass
 class PlayedSession:
-    """A session whose events a test gives. Each event is a line of its own."""
+    """A session whose events come from a test. Each event counts as one line."""
 
     id: str
     name: str | None = None
@@ -51,19 +51,19 @@ class PlayedSession:
     epoch: int = 1
     ended: bool = False
     events: list[str] = field(default_factory=list)
-    #: Questions without an answer, by their ids.
+    #: The ids of the open questions.
     open: dict[str | int, None] = field(default_factory=dict)
-    #: What the page has sent: ``prompts``, ``answers`` or ``interrupt``, and the body.
+    #: The page's requests: ``prompts``, ``answers`` or ``interrupt``, with the body.
     posts: list[tuple[str, Any]] = field(default_factory=list)
-    #: With this status and these words acts are refused, if it is there.
+    #: If set, the service refuses requests with this status, error and message.
     refusal: tuple[int, str, str] | None = None
-    #: A page that opens the session gets at least so many of the last events.
+    #: A page that opens the session receives at least this many of the last events.
     at_once: int = 10_000
-    #: Whether prompts become events, as where the CLI repeats them.
+    #: Whether prompts become events, as with a CLI that repeats prompts.
     repeats: bool = True
-    #: The ``Last-Event-ID`` of each connection.
+    #: The ``Last-Event-ID`` header of each connection.
     connections: list[str | None] = field(default_factory=list)
-    #: Rises when all connections shall end.
+    #: A counter. Each increment closes all connections.
     cuts: int = 0
     states: int = 0
     news: threading.Condition = field(default_factory=threading.Condition)
@@ -80,14 +80,14 @@ class PlayedSession:
             self.news.notify_all()
 
     def settle(self, id: str | int) -> None:
-        """A question is answered, by this page or by another client."""
+        """Close a question: this page or another client has answered it."""
         with self.news:
             self.open.pop(id, None)
             self.states += 1
             self.news.notify_all()
 
     def end(self) -> None:
-        """The CLI has ended."""
+        """End the session, as if its CLI had ended."""
         with self.news:
             self.ended, self.life = True, "ended"
             self.open.clear()
@@ -95,7 +95,7 @@ class PlayedSession:
             self.news.notify_all()
 
     def resume(self) -> None:
-        """A CLI goes on."""
+        """Resume the session, as if a CLI had started again."""
         with self.news:
             self.ended, self.life = False, "idle"
             self.states += 1
@@ -108,27 +108,27 @@ class PlayedSession:
             self.news.notify_all()
 
     def has_news(self, cuts: int, line: int, states: int) -> bool:
-        """Whether there is more than a connection has sent."""
+        """Return whether a connection has something new to send."""
         return self.cuts > cuts or len(self.events) > line or self.states > states
 
     def wait_for_posts(self, count: int) -> list[tuple[str, Any]]:
-        """What the page has sent, once it is so much."""
+        """Wait until the page has sent ``count`` requests, and return them."""
         with self.news:
             assert self.news.wait_for(lambda: len(self.posts) >= count, 20), self.posts
             return list(self.posts)
 
     def wait_for_connections(self, count: int) -> list[str | None]:
-        """The ids behind which the page has asked for events, once it did so often."""
+        """Wait until the page has connected ``count`` times. Return the ``Last-Event-ID`` of each connection."""
         with self.news:
             assert self.news.wait_for(lambda: len(self.connections) >= count, 20), self.connections
             return list(self.connections)
 
 
 class PageServer(ThreadingHTTPServer):
-    """The page, and the sessions that it shows."""
+    """A server for the page and its sessions."""
 
     daemon_threads = True
-    # A browser that goes away in the midst of an answer is nothing to tell.
+    # A browser may disconnect in the middle of a response; that is not an error.
     block_on_close = False
 
     def __init__(self) -> None:
@@ -136,10 +136,10 @@ class PageServer(ThreadingHTTPServer):
         self.sessions: dict[str, PlayedSession] = {}
         self.created: list[Any] = []
         self.profiles: list[str] = ["work"]
-        #: What they let one choose, and what they have chosen themselves.
+        #: Profile -> the options that it lets a user choose, and the options that it sets itself.
         self.choices: dict[str, list[Any]] = {}
         self.options: dict[str, Any] = {}
-        #: While this is set, the service is as if it were not there.
+        #: While this is set, the service acts as if it were down.
         self.is_away = threading.Event()
 
     @property
@@ -149,17 +149,17 @@ class PageServer(ThreadingHTTPServer):
 
     @property
     def entry(self) -> str:
-        """The address as it is printed for a person."""
+        """The address with the token, as the command prints it."""
         return f"{self.url}#token={TOKEN}"
 
     def add(self, id: str, *events: Event, **fields: Any) -> PlayedSession:
-        """A session with events."""
+        """Add a session with these events."""
         session = self.sessions[id] = PlayedSession(id, **{"name": id, "began": len(self.sessions) + 1.0, **fields})
         session.publish(*events)
         return session
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """The browser has closed a connection."""
+        """Ignore the error: the browser has closed a connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -206,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _act(self, session: PlayedSession, what: str, data: Any) -> None:
         with session.news:
             session.posts.append((what, data))
-            # At once: who waits for the post publishes what comes behind the prompt.
+            # Publish the prompt before waking the test, which publishes the events after the prompt.
             if what == "prompts" and session.repeats and not session.refusal:
                 session.publish({"type": "user_prompt", "content": data["text"], "id": data["uuid"]})
             session.news.notify_all()
@@ -238,7 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(200, {"sessions": found, "profiles": profiles})
 
     def _older(self, session: PlayedSession, before: str, count: int) -> None:
-        """The events before an id, as JSON."""
+        """Send the events before an id, as JSON."""
         if not self._is_known():
             return
         end = int(before.split(".")[1]) - 1
@@ -325,7 +325,7 @@ _PAGE = _Page()
 
 @contextmanager
 def serve_page() -> Iterator[PageServer]:
-    """A server that runs while this is entered."""
+    """Run a server for a block."""
     with PageServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()

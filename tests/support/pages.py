@@ -1,18 +1,18 @@
-"""The documents, as programs: every Python block and every console block of a page is run, in order, in one folder.
+"""Run the documentation: every Python and console block of a page, in order, in one folder.
 
-What a block is, a comment before it says: ``<!-- KEY: VALUE; KEY: VALUE -->``.
+A comment before a block says how to run it: ``<!-- KEY: VALUE; KEY: VALUE -->``.
 
-* ``example: NAME`` is its name, for tests of that page alone.
-* ``cli: RECORDING`` is the recorded session that stands in for the CLI from here on.
-* ``stdin: session`` gives a program that session on its standard input.
-* ``agent: PROMPT`` is an agent. A session that allows everything asks it, and what it says and its result are printed.
-* ``pytest: yes`` is a file of tests.
-* ``test: FILE`` is run by that file of tests.
-* ``fragment: REASON`` is part of a program, and is not run.
-* ``output`` says that a ``text`` block is what the Python block before it prints.
+* ``example: NAME`` names the block, for the tests of this page.
+* ``cli: RECORDING`` makes this recorded session play the CLI for this block and the following ones.
+* ``stdin: session`` passes the current recorded session to the program's standard input.
+* ``agent: PROMPT`` marks an agent. A session that allows every tool sends it the prompt, and prints the answer.
+* ``pytest: yes`` marks a file of tests.
+* ``test: FILE`` marks a block that this test file runs.
+* ``fragment: REASON`` marks a part of a program, which is not run.
+* ``output`` marks a ``text`` block as the output of the Python block before it.
 
-A Python block with ``title="NAME.py"`` is kept as that file and runs when a later block uses it. A ``console`` block
-has commands after ``$``, and beneath each of them what it prints. In what is printed, ``...`` stands for any text.
+A Python block with ``title="NAME.py"`` is saved under this name and runs when a later block uses it. A ``console``
+block has commands after ``$``, and the output of each command below it. In expected output, ``...`` matches any text.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from folders import ROOT
 
 __all__ = ["PAGES", "Block", "Scene", "blocks", "kept", "matches"]
 
-#: Every page that may have programs.
+#: Every page that may have runnable blocks.
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SECONDS = 120
 
 _BLOCK = re.compile(r"(?:^<!-- ([^>]*?) -->\n)?^(```+)(\w+)(?: title=\"([^\"]+)\")?[^\n]*\n(.*?)^\2$", re.M | re.S)
 _KEYS = {"example", "cli", "stdin", "agent", "pytest", "test", "fragment", "output"}
 
-#: A recorded session calls a tool that no page has, to see it fail; mcp 1.23 says so on the standard error.
+#: A recorded session calls the tool "boom", which no page defines, to see it fail. mcp 1.23 reports this call on
+#: stderr.
 _OF_OLDER_MCP = re.compile(r"^Tool 'boom' not listed, .*\n", re.M)
 
-#: Runs the agent in a file as a session's other side.
+#: A program that connects a session to the agent in a file, and asks it a prompt.
 _ASKER = """
 import sys, anyio
 from pathlib import Path
@@ -65,7 +66,7 @@ anyio.run(main)
 
 
 class Block(NamedTuple):
-    """A fenced block of a page, with what the comment before it says."""
+    """A fenced block of a page, with the keys of the comment before it."""
 
     line: int
     language: str
@@ -75,10 +76,10 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    """The blocks of a page, in order.
+    """Return the blocks of a page in order.
 
     Raises:
-        ValueError: a comment has a key that means nothing.
+        ValueError: a comment has an unknown key.
     """
     text = page.read_text(encoding="utf-8")
     found: list[Block] = []
@@ -98,7 +99,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def kept(page: str) -> list[str]:
-    """Return the rows of the page's table of what is kept, as lines. Folders are those below ``docs``."""
+    """Return the lines of a page's table "what is kept". ``page`` is relative to ``docs``."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     return (
         text.partition("| what is kept | at most | above that |\n|---|---|---|\n")[2].partition("\n\n")[0].splitlines()
@@ -106,18 +107,18 @@ def kept(page: str) -> list[str]:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Whether that is what was printed; ``...`` in what is expected stands for any text."""
+    """Return whether the output matches. ``...`` in ``expected`` matches any text."""
     pattern = ".*?".join(re.escape(part) for part in _trimmed(expected).split("..."))
     return re.fullmatch(pattern, _trimmed(printed), re.S) is not None
 
 
 def _trimmed(text: str) -> str:
-    """Without the spaces at the ends of lines, which nobody sees."""
+    """Strip the invisible spaces at the ends of lines."""
     return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))
 
 
 class Scene:
-    """The folder in which the blocks of a page run: recordings, a stand-in for the CLI, the examples, and protocol."""
+    """The folder in which a page's blocks run. It has recordings, a stand-in for the CLI, examples/ and protocol/."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -131,7 +132,7 @@ class Scene:
         (folder / "protocol").symlink_to(ROOT / "protocol")
 
     def play(self, recording: str) -> None:
-        """Let this recording stand in for the CLI from here on."""
+        """Make this recording play the CLI for the following blocks."""
         self.session = Recording.from_files(recordings.load(recording).files)
         shutil.rmtree(self.folder / "recording", ignore_errors=True)
         self.session.save(self.folder / "recording")
@@ -142,7 +143,7 @@ class Scene:
         """Run a Python block, and return what it prints.
 
         Raises:
-            AssertionError: it failed, or wrote to the standard error.
+            AssertionError: the block failed, or wrote to its standard error.
         """
         if "cli" in block.said:
             self.play(block.said["cli"])
@@ -155,7 +156,7 @@ class Scene:
             path.write_text(code, encoding="utf-8")
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
             return ""
-        if "cli_path" not in code:  # claude-agent-sdk would rather take the CLI of its own wheel
+        if "cli_path" not in code:  # otherwise claude-agent-sdk uses the CLI in its own wheel
             code = code.replace("ClaudeAgentOptions(", f"ClaudeAgentOptions(cli_path={self._stand_in!r}, ")
         path = self.folder / ("test_block.py" if "pytest" in block.said else "block.py")
         path.write_text(code, encoding="utf-8")
@@ -172,10 +173,10 @@ class Scene:
         return done.stdout
 
     def commands(self, block: Block) -> None:
-        """Run each command of a console block, and compare what it prints with what stands beneath it.
+        """Run each command of a console block, and compare its output with the text below it.
 
         Raises:
-            AssertionError: it failed, or printed something else.
+            AssertionError: a command failed, or printed something else.
         """
         for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
             command, _, expected = part.partition("\n")
@@ -185,7 +186,7 @@ class Scene:
             assert matches(expected, printed), f"line {block.line}: {command}: {printed}"
 
     def close(self) -> None:
-        """End the supervisor that a page has started and that a failed block has left."""
+        """Stop the supervisor that a page started, if a failed block left it running."""
         if (self.folder / "state" / "supervisor.json").exists():
             self._start([sys.executable, "-m", "claude_wire_kit", "supervisor", "stop", "--all", "--grace=0"])
 

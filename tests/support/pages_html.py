@@ -1,4 +1,4 @@
-"""What stands in a page that ``claude-wire view --html`` made: its elements, each checked, and its text."""
+"""Parse a page that ``claude-wire view --html`` wrote: check every element, and collect the text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CLASSES = {
     *("thinking", "turn", "user", "warning", "who"),
     *("markdown", "center", "left", "right", "task", "file", "image", "table"),
 }
-#: What a link leads to, and where: never to a script, and never with what the page was loaded by.
+#: The attributes that a link may have. It never leads to a script, and never sends a referrer.
 WEB = {"href": r"(#(t\d+|turns))|(https?|mailto):.*", "target": "_blank", "rel": "noopener noreferrer nofollow"}
-#: The only elements of a page, and of each the only attributes, with what their values may be.
+#: Allowed element -> its allowed attributes, with a pattern for their values.
 ELEMENTS: dict[str, dict[str, str]] = {
     **{name: {} for name in ("head", "title", "style", "body", "header", "h1", "dl", "dt", "dd")},
     **{name: {} for name in ("footer", "summary", "b", "bdi", "strong", "small", "ins", "del")},
@@ -50,13 +50,13 @@ ONCE = {"html", "head", "title", "style", "body", "h1", "main"}
 
 
 class HtmlPage(HTMLParser):
-    """A page whose elements and attributes are those that the program writes; every element is closed in its place.
+    """A page in which every element and attribute is allowed, and every element is closed in the right place.
 
     Attributes:
-        text: all text of the body.
-        count: how many elements there are of each name.
-        classes: how many elements there are of each class.
-        deepest: how many elements stand in each other.
+        text: the text of the body.
+        count: element name -> number of elements.
+        classes: class name -> number of elements.
+        deepest: the greatest depth of nested elements.
     """
 
     def __init__(self, page: str) -> None:
@@ -67,7 +67,7 @@ class HtmlPage(HTMLParser):
         self.deepest = 0
         self._open: list[str] = []
         self._texts: list[str] = []
-        page.encode()  # no half of a character
+        page.encode()  # fails on a lone surrogate
         for character in set(page) - {"\n", "\t", "\u200c", "\u200d"}:
             assert unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp"), repr(character)
         self.feed(page)

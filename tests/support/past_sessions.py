@@ -1,4 +1,4 @@
-"""A session that the CLI might have kept on disk."""
+"""A transcript as the CLI might have saved it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAST = "0a1b2c3d-0000-4000-8000-000000000001"
 
 
 def keep_session(home: Path, cwd: Path, id: str = PAST, prompt: str = "Count the pens") -> None:
-    """Write the file of a session with one prompt and its answer, below the CLI's folder."""
+    """Write the transcript of a session with one prompt and its answer under the CLI's home folder."""
     both = {"sessionId": id, "cwd": os.fspath(cwd), "version": "2.1.330", "isSidechain": False, "userType": "external"}
     asked = {
         "type": "user",

@@ -1,11 +1,11 @@
-"""Signals that wait until a child has written down what came before them.
+"""Delay signals until a child has logged the event before them.
 
-The child is that of :data:`children.LADDER`, which notes the end of its input and SIGTERM. With this, SIGTERM is sent
-when the child has noted the end of its input, and SIGKILL when it has noted SIGTERM; or when it has ended, if that is
-what it ends by. So what the child has met, and how it ended, does not depend on how soon the system lets it run. A
-signal whose note does not come is sent all the same, after :data:`PATIENCE`; then the notes show what was left out.
+The child runs :data:`children.LADDER`, which logs the end of its input and SIGTERM. With this module, SIGTERM is sent
+only after the child has logged the end of its input, and SIGKILL only after it has logged SIGTERM, or after it has
+ended if that event ends it. So the log and the exit do not depend on how soon the system schedules the child. If a log
+entry does not appear within :data:`PATIENCE`, the signal is sent anyway, and the log shows the missing event.
 
-Hosts, which have a process of their own, import this as well; so it needs nothing but the standard library.
+Hosts run in other processes and import this module as well, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from typing import Any, NamedTuple
 
 __all__ = ["MARK", "PATIENCE", "Sent", "before_sigterm", "begin", "end", "sent"]
 
-#: Seconds to wait for a note that should be there.
+#: Seconds to wait for a log entry.
 PATIENCE = 15.0
 
-#: Is in the code of a child that takes notes, in the file of its first argument.
+#: The code of every logging child contains this mark. Its first argument is the log file.
 MARK = "# takes notes"
 
 
 class Sent(NamedTuple):
-    """A signal to a child that takes notes."""
+    """A signal that was sent to a logging child."""
 
     signal: str
-    #: When it was decided to send it, and when it was sent, on the monotonic clock.
+    #: Two times on the monotonic clock: when the library called ``terminate`` or ``kill``, and when the signal was
+    #: sent.
     decided: float
     done: float
 
 
-#: What was sent, by process id.
+#: Process id -> the signals sent to it.
 sent: dict[int, list[Sent]] = {}
-#: Called, once each, when a child is about to be sent SIGTERM.
+#: Functions to call once, right before a child is sent SIGTERM.
 before_sigterm: list[Callable[[], object]] = []
 
 _terminate, _kill = subprocess.Popen.terminate, subprocess.Popen.kill
@@ -50,7 +51,7 @@ def _after_note(popen: subprocess.Popen[Any], note: str, send: Callable[[subproc
     decided = time.monotonic()
     path, ends_at = map(str, args[4:])
     while time.monotonic() < decided + PATIENCE and popen.poll() is None:
-        if ends_at != note and os.path.exists(path):  # else it ends by what it notes, if it is given the time
+        if ends_at != note and os.path.exists(path):  # otherwise this event ends it, so wait for its exit
             with open(path) as file:
                 if note in file.read():
                     break
@@ -63,7 +64,7 @@ def _after_note(popen: subprocess.Popen[Any], note: str, send: Callable[[subproc
 
 
 def begin() -> None:
-    """Let every signal of this process wait for the note before it."""
+    """From now on, delay every signal of this process until the child's log entry."""
     subprocess.Popen.terminate = lambda popen: _after_note(popen, "eof", _terminate)
     subprocess.Popen.kill = lambda popen: _after_note(popen, "term", _kill)
 

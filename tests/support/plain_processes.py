@@ -1,4 +1,4 @@
-"""Processes whose messages are plain dicts, and lines for them."""
+"""Helpers that open processes with messages as plain dicts, and lines for these processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET = "sk-ant-a-secret"
 
 
 def plain(argv: list[str], **options: Any) -> Process[Any]:
-    """A process whose messages are dicts."""
+    """Open a process whose messages are dicts."""
     return open_process(argv, Decoder(dict), **options)
 
 

@@ -1,9 +1,9 @@
-"""The tables of the protocol in ``data/protocol``, and the walk that finds the class for each of their entries.
+"""The protocol tables in ``data/protocol``, and a walk that finds the class for each of their entries.
 
-The tables describe one version of the CLI and the dialects that the library also reads. Nothing here repeats them:
-classes are found as the decoder finds them, by type, subtype and tag, and nested objects through the fields that hold
-them. One class often stands for several entries: a block for its form on either side of the conversation, a message
-for its forms in several dialects.
+The tables describe one version of the CLI and the dialects that the library also reads. This module does not repeat the
+tables. It finds classes as the decoder does, by type, subtype and tag, and finds nested objects through the fields that
+contain them. One class often covers several entries: a block that both sides send in different forms, or a message that
+differs between dialects.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ SHAPES = {shape["name"]: shape for shape in _table("shapes")}
 
 @functools.cache
 def fields_of(cls: StructType) -> dict[str, msgspec.structs.FieldInfo]:
-    """The fields of a class by their names on the wire, without its tag, and without the place for other keys."""
+    """Return the fields of a class by wire name, without the tag and the field for unknown keys."""
     return {field.encode_name: field for field in wire_fields(cls)}
 
 
 def _members(hint: Any) -> list[Any]:
-    """The alternatives of a hint, but for null and absent."""
+    """Return the members of a union, without None and UNSET."""
     members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     return [member for member in members if member not in (type(None), msgspec.UnsetType, NoOther)]
 
@@ -88,7 +88,7 @@ def structs_in(hint: Any) -> list[StructType]:
 
 
 def _inner(hint: Any, container: type) -> Any:
-    """What is in the hint's list or dict; None if it has neither."""
+    """Return the item type of the list or dict in a hint; None if the hint has no such container."""
     for member in _members(hint):
         if member is container:
             return Any
@@ -120,7 +120,7 @@ def _by_tag(hint: Any) -> dict[str, StructType]:
 
 
 def _hint(hint: Any, *path: str) -> Any:
-    """The hint of a field, of a field of the class it holds, and so on."""
+    """Follow field names from a hint through nested classes, and return the type of the last field."""
     for step in path:
         (holder,) = [struct for struct in structs_in(hint) if step in fields_of(struct)]
         hint = fields_of(holder)[step].type
@@ -132,7 +132,7 @@ HOOK_INPUTS = _by_tag(_hint(REQUESTS["hook_callback"], "input"))
 
 
 def answer_hint(subtype: str) -> Any:
-    """The type of the payload in the answer to a request, as ``ControlResponse.payload_as`` reads it."""
+    """Return the payload type of the answer to a request, as ``ControlResponse.payload_as`` uses it."""
     return REQUESTS[subtype].answer_type() if subtype in REQUESTS else None
 
 
@@ -143,7 +143,7 @@ _DELTA = _by_tag(_EVENT)["content_block_delta"]
 _ASSISTANT = MESSAGES.by_type["assistant"]
 _RESULT = RESULT_BY_SUBTYPE["success"]
 
-#: What an entry of blocks.json is, by its kind (and where that leaves several, its type).
+#: Kind of an entry in blocks.json (plus its type if the kind is ambiguous) -> its type hint.
 BLOCK_HINTS: dict[str, Any] = {
     "block": _inner(_hint(_ASSISTANT, "message", "content"), list),
     "tool_result_item": _inner(
@@ -164,7 +164,7 @@ BLOCK_HINTS: dict[str, Any] = {
 
 
 def hint_of_entry(entry: Spec) -> Any:
-    """The class, or the union with the class, that an entry of protocol.json describes; None if there is none."""
+    """Return the class, or the union with the class, for an entry of protocol.json; None if there is none."""
     at = entry.get("at")
     nested = entry["nested"]
     if at == "request":
@@ -192,7 +192,7 @@ def entry_name(entry: Spec) -> str:
 
 
 def hint_of_block(entry: Spec) -> Any:
-    """The class, or the union with the class, that an entry of blocks.json describes; None if there is none."""
+    """Return the class, or the union with the class, for an entry of blocks.json; None if there is none."""
     return BLOCK_HINTS.get(entry["kind"]) or BLOCK_HINTS.get(f"{entry['kind']} {entry['type']}")
 
 
@@ -202,7 +202,8 @@ def block_name(entry: Spec) -> str:
 
 # --- the walk: which class has to take what ---------------------------------------------------------------------------
 
-#: A stdio configuration may leave its tag out, so servers are read as dicts; these classes are for writing them.
+#: A stdio configuration may omit its tag, so the decoder reads server configurations as dicts. These classes are for
+#: writing them.
 CLASSES_READ_AS_DICTS: dict[str, list[StructType]] = {
     "McpServerConfigForProcessTransport": structs_in(
         Union[mcp.McpStdioServerConfig, mcp.McpSSEServerConfig, mcp.McpHttpServerConfig, mcp.McpSdkServerConfig]
@@ -220,14 +221,14 @@ CLASSES_READ_AS_DICTS: dict[str, list[StructType]] = {
 
 
 class Claim(NamedTuple):
-    """One form of an object that a class has to take."""
+    """One form of an object that a class must accept."""
 
     where: str
     fields: dict[str, Spec]
 
 
 def _normal(spec: Spec) -> Spec:
-    """A field's specification with its parts, which a few have only in the spelling of ``type``."""
+    """Return a field's specification with its parts. A few specifications have them only in the text of ``type``."""
     kind = spec.get("type", "object")
     if "items" in spec or "values" in spec or "anyOf" in spec or "fields" in spec or "variants" in spec:
         return spec
@@ -243,17 +244,17 @@ def _normal(spec: Spec) -> Spec:
 
 
 class Walk:
-    """Goes through the tables and the classes side by side, and notes what each class has to take."""
+    """Walk through the tables and the classes in parallel, and collect the forms that each class must accept."""
 
     def __init__(self) -> None:
         self.claims: dict[StructType, list[Claim]] = defaultdict(list)
-        #: Fields whose hint does not fit: "Class.field" -> what the table has and the hint has not.
+        #: Fields with a wrong hint: "Class.field" -> the part of the table that the hint lacks.
         self.misfits: dict[str, str] = {}
         self.shapes: set[str] = set()
         self._seen: set[tuple[StructType, int]] = set()
 
     def object(self, hint: Any, fields: list[Spec], where: str) -> bool:
-        """An object with these fields, where a value of that hint stands. False if the hint has no class for it."""
+        """Visit an object with these fields at a place with this hint. Return False if the hint has no class for it."""
         named = {field["name"]: field for field in fields}
         cls = choose(structs_in(hint), named)
         if cls is None:
@@ -270,7 +271,7 @@ class Walk:
         return True
 
     def fit(self, hint: Any, spec: Spec, where: str) -> str | None:
-        """Whether values by ``spec`` fit the hint: None, or what does not."""
+        """Return None if all values of ``spec`` fit the hint, else the part that does not fit."""
         spec = _normal(spec)
         kind = spec.get("type", "object").partition("<")[0].partition(":")[0]
         members = _members(hint)
@@ -310,12 +311,12 @@ class Walk:
             self.shapes.add(ref)
             spec = SHAPES[ref]
             where = ref
-            if spec["kind"] == "open":  # any object: a dict, or what decodes to an unknown object
+            if spec["kind"] == "open":  # any object: a dict, or a union with an unknown object
                 return None if _inner(hint, dict) or len(structs_in(hint)) > 1 else ref
         elif ref is not None and ref.endswith(" block"):
             (spec,) = [e for e in BLOCKS if e["type"] == ref.removesuffix(" block") and e["kind"] == "block"]
         elif ref is not None:
-            # The control envelopes stand under their own names in protocol.json.
+            # protocol.json lists the control envelopes under their own names.
             fits = ref == "SDKControlRequest" and structs_in(hint) == [MESSAGES.by_type["control_request"]]
             return None if fits else ref
         if "variants" in spec:
@@ -327,7 +328,7 @@ class Walk:
 
 
 def choose(structs: list[StructType], fields: dict[str, Spec]) -> StructType | None:
-    """The class of an object with these fields: by its tag, and if several classes have none, the one with them all."""
+    """Choose the class for an object with these fields: by its tag, else the only class that has all the fields."""
     fitting = [cls for cls in structs if _tag_fits(cls, fields)]
     if len(fitting) > 1:
         fitting = [cls for cls in fitting if fields.keys() <= {*fields_of(cls), cls.__struct_config__.tag_field}]
@@ -352,7 +353,7 @@ def walk_of_all() -> Walk:
 
 
 def claims_of(cls: StructType) -> list[Claim]:
-    """What a class has to take. Results are one class in many forms: what one of them has, the others may have."""
+    """Return the forms that a class must accept. All result classes share the forms of all results."""
     if issubclass(cls, messages.ResultMessage):
         results = [other for other in walk_of_all().claims if issubclass(other, messages.ResultMessage)]
         return [claim for other in results for claim in walk_of_all().claims[other]]

@@ -1,4 +1,4 @@
-"""The recipes of docs/how-to/tables.md, as the page has them."""
+"""The recipes of docs/how-to/tables.md, loaded from the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "how-to" / "tables.md"
 
 
 def recipe(name: str) -> Any:
-    """The module that the page calls so."""
+    """Return the page's block ``NAME.py`` as a module."""
     (block,) = (block for block in blocks(PAGE) if block.title == f"{name}.py")
     module = ModuleType(name)
     exec(compile(block.text, f"{PAGE.name}: {name}", "exec"), module.__dict__)

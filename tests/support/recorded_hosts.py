@@ -1,10 +1,10 @@
-"""Recorded sessions as scripts, and a host that does with a Session what the recorded host did.
+"""Recorded sessions as scripts, and a host that repeats with a Session what the recorded host did.
 
-What differs by design, and is compared with that in mind:
+These parts differ by design, and the comparison allows for them:
 
-* ids that a host chooses: of its requests, and of its hooks (``callback_id``), which are translated;
-* ``toolUseID``, which a Session adds to each permission, as the TypeScript SDK does;
-* :data:`NOT_SENT`, what no Session sends, which is left out of what is played;
+* the ids that a host chooses for its requests and its hooks (``callback_id``): the comparison translates them;
+* ``toolUseID``: a Session adds it to each permission, as the TypeScript SDK does;
+* :data:`NOT_SENT`: lines that a Session never sends; the scripts leave them out;
 * :data:`NAMED_BY_A_FLAG` and :data:`BAD_ANSWER`.
 """
 
@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 
-#: What recorded hosts sent that no Session sends, and why: by recording, in the order in which it was sent.
+#: Recording -> the reasons why a Session does not send certain lines of the recorded host, in their order.
 NO_JSON = "is no JSON object"
 NO_PROMPT = "is neither prompt nor request nor answer"
 NO_ID = "is a request without an id"
@@ -93,9 +93,9 @@ NOT_SENT = {
     "14_bad_true": [NO_JSON],
     "14_bad_unknown_type": [NO_PROMPT],
 }
-#: The recorded host named its MCP server by ``--mcp-config``; a Session does it in ``initialize``.
+#: The recorded host named its MCP server with ``--mcp-config``. A Session names it in ``initialize``.
 NAMED_BY_A_FLAG = {"07_mcp", "16_mcp_elicit", "17_sdk_client_full"}
-#: The recorded host decided ``{"behavior": "perhaps"}``; a Session takes that from no callback, and says so.
+#: The recorded host answered ``{"behavior": "perhaps"}``. A Session rejects this answer of a callback with an error.
 BAD_ANSWER = "05_perm_badresp"
 
 NAMES = [name for name in recordings.names() if recordings.load(name).stdout]
@@ -110,10 +110,10 @@ WITH_CONTROL = [
 
 
 class Action(NamedTuple):
-    """What the host did of its own accord: a prompt or a request."""
+    """A prompt or a request that the host sent on its own initiative."""
 
     line: dict[str, Any]
-    #: How many messages the CLI had written before, control messages not counted, and how many requests.
+    #: The number of messages, without control messages, and of requests that the CLI had written before.
     messages_before: int
     questions_before: int
 
@@ -122,29 +122,29 @@ class Question(NamedTuple):
     """A request of the CLI."""
 
     request: ControlRequest
-    #: The host's answer, None if there was none; and how many actions of the host came before it.
+    #: The host's answer (None if it did not answer), and the number of host actions before the answer.
     answer: dict[str, Any] | None
     actions_before: int
     withdrawn: bool
 
 
 class Script(NamedTuple):
-    """A recording, without what no Session sends."""
+    """A recording, without the lines that a Session never sends."""
 
     name: str
     steps: list[Step]
     actions: list[Action]
     questions: list[Question]
-    #: The CLI's answers to the host, by the ids of the requests.
+    #: Request id -> the CLI's answer to the host.
     answers: dict[str, dict[str, Any]]
-    #: What an iteration must give.
+    #: The messages that iterating over the session must yield.
     messages: list[Any]
-    #: Why lines were left out.
+    #: The reasons why lines were left out.
     left_out: list[str]
 
     @property
     def initialize(self) -> InitializeRequest | None:
-        """What the host opened the session with."""
+        """The host's ``initialize`` request; None if the first action is another one."""
         first = self.actions[0].line if self.actions else {}
         if first.get("request", {}).get("subtype") != "initialize":
             return None
@@ -172,7 +172,7 @@ def request_in(line: dict[str, Any]) -> ControlRequest:
 
 
 def why_not_sent(line: dict[str, Any] | None, asked: set[str]) -> str | None:
-    """Why no Session sends this line of a host; None if one does."""
+    """Return why a Session does not send this line of a host; None if it does."""
     if line is None:
         return NO_JSON
     match line.get("type"):
@@ -239,7 +239,7 @@ def script(name: str) -> Script:
 
 
 def callback_ids(recorded: InitializeRequest | None, sent: dict[str, Any]) -> dict[str, str]:
-    """The ids that a Session gave to the hooks, by the recorded ones."""
+    """Map the recorded hook ids to the ids that a Session chose."""
     found: dict[str, str] = {}
     for event, matchers in ((recorded and recorded.hooks) or {}).items():
         for old, new in zip(matchers, sent["request"]["hooks"][event], strict=True):
@@ -248,7 +248,7 @@ def callback_ids(recorded: InitializeRequest | None, sent: dict[str, Any]) -> di
 
 
 def with_callback_ids(data: bytes, ids: dict[str, str]) -> bytes:
-    """A line of output with the ids of the Session's hooks."""
+    """Replace the recorded hook id in an output line with the Session's id."""
     line = object_in(data) if ids and b'"callback_id"' in data else None
     if line is None:
         return data
@@ -260,7 +260,7 @@ def with_callback_ids(data: bytes, ids: dict[str, str]) -> bytes:
 
 
 class Server:
-    """An MCP server that says what the recorded one said."""
+    """An MCP server that gives the recorded answers."""
 
     def __init__(self, host: Host, name: str) -> None:
         self._host = host
@@ -281,23 +281,23 @@ class Server:
 
 
 class Host:
-    """Does with a Session what the recorded host did, and keeps what comes of it.
+    """A host that does with a Session what the recorded host did, and keeps the results.
 
     Args:
-        away: do not iterate before all is done that the recorded host did.
+        away: perform all actions of the recorded host before iterating over the session.
     """
 
     def __init__(self, script: Script, away: bool = False) -> None:
         self.script = script
         self._away = away
         self._changed = anyio.Event()
-        #: Lines that the Session has sent: prompts and requests, and answers.
+        #: The lines that the Session sent: prompts and requests here, answers in ``answered``.
         self.sent: list[dict[str, Any]] = []
         self.answered: list[dict[str, Any]] = []
         self.received: list[Any] = []
-        #: What the iteration has raised.
+        #: The exception that the iteration raised.
         self.failure: ProcessError | TurnError | None = None
-        #: What came of each action that is a request: the typed answer, or the error.
+        #: Request -> its outcome: the typed answer, or the error.
         self.outcomes: dict[str, Any] = {}
         self.asked: set[int] = set()
         self.cancelled: set[int] = set()
@@ -307,7 +307,7 @@ class Host:
 
     @property
     def callbacks(self) -> dict[str, Any]:
-        """The arguments of the Session."""
+        """The callbacks and MCP servers for the Session."""
         kinds = {type(question.request.request) for question in self.script.questions}
         found: dict[str, Any] = {"mcp_servers": self.servers}
         if CanUseToolRequest in kinds:
@@ -332,7 +332,7 @@ class Host:
 
     @property
     def opening(self) -> InitializeRequest:
-        """What the recorded ``initialize`` had besides callbacks."""
+        """The recorded ``initialize`` request without its callbacks."""
         return msgspec.structs.replace(self.script.initialize or InitializeRequest(), hooks=None, sdkMcpServers=None)
 
     def changed(self) -> None:
@@ -351,7 +351,7 @@ class Host:
     # --- callbacks
 
     async def decision(self, request: Any) -> dict[str, Any]:
-        """The payload of the recorded answer to this request."""
+        """Return the payload of the recorded answer to this request."""
         number = next(
             number
             for number, question in enumerate(self.script.questions)
@@ -389,10 +389,10 @@ class Host:
     # --- prompts, requests and messages
 
     async def run(self, session: Session, *, is_open: bool = False) -> None:
-        """Do it all, and iterate to the end of the output.
+        """Perform all actions, and iterate to the end of the output.
 
         Args:
-            is_open: the first action, ``initialize``, is done.
+            is_open: whether ``initialize``, the first action, was already sent.
         """
         async with anyio.create_task_group() as group:
             group.start_soon(self._act, session, group, is_open)
@@ -408,7 +408,7 @@ class Host:
 
     @property
     def finished(self) -> bool:
-        """Whether everything that the recorded host sent was sent, and its requests are answered."""
+        """Whether everything that the recorded host sent was sent, and all its requests were answered."""
         requests = sum(action.line["type"] == "control_request" for action in self.script.actions)
         answers = sum(question.answer is not None for question in self.script.questions)
         return (
@@ -441,7 +441,7 @@ class Host:
                 group.start_soon(self._request, session, action.line)
             await self.until(functools.partial(self.has_sent, number + 1))
         await self.until(lambda: self.finished)
-        with contextlib.suppress(TypeError):  # there may be no process, whose input could end
+        with contextlib.suppress(TypeError):  # raised if the session has no process whose input could end
             await session.end_input()
 
     async def _request(self, session: Session, line: dict[str, Any]) -> None:
@@ -463,7 +463,7 @@ class Host:
 
 
 def check(host: Host) -> None:
-    """Compare what came of it with what was recorded."""
+    """Compare the host's results with the recording."""
     check_messages(host)
     check_actions(host)
     check_answers(host)
@@ -471,13 +471,13 @@ def check(host: Host) -> None:
 
 
 def check_messages(host: Host) -> None:
-    """Every message arrives, in order, and nothing else."""
+    """Check that exactly the recorded messages arrived, in order."""
     assert len(host.received) == len(host.script.messages)
     recorded_ids = [action.line.get("request_id") for action in host.script.actions]
     own = {recorded: line.get("request_id") for recorded, line in zip(recorded_ids, host.sent, strict=True)}
     for received, recorded in zip(host.received, host.script.messages, strict=True):
         if isinstance(recorded, InvalidLine):
-            # Its offset has moved, if ids before it are longer than the recorded ones.
+            # Its byte offset differs if earlier ids are longer than the recorded ones.
             assert isinstance(received, InvalidLine)
             assert received.raw == recorded.raw
         elif isinstance(recorded, ControlRequestProgressMessage):
@@ -488,7 +488,7 @@ def check_messages(host: Host) -> None:
 
 
 def check_actions(host: Host) -> None:
-    """Prompts and requests go out as recorded, in that order, and requests have the recorded answers, typed."""
+    """Check that prompts and requests were sent as recorded, in order, and that the answers are the recorded ones."""
     ids = callback_ids(host.script.initialize, host.sent[0]) if host.sent else {}
     found: list[str] = []
     for action, sent in zip(host.script.actions, host.sent, strict=True):
@@ -520,7 +520,7 @@ def check_actions(host: Host) -> None:
 
 
 def check_answers(host: Host) -> None:
-    """Each request of the CLI has the recorded answer, once; one that the recorded host left unanswered has none."""
+    """Check that each request of the CLI got the recorded answer once, and none if the recorded host gave none."""
     by_id = {line["response"]["request_id"]: line for line in host.answered}
     assert len(by_id) == len(host.answered)
     assert set(by_id) == {q.request.request_id for q in host.script.questions if q.answer is not None}

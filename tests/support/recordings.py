@@ -1,12 +1,13 @@
-"""The recorded sessions of ``data/recordings.tar.xz``, for every test that wants real traffic.
+"""The recorded sessions of ``data/recordings.tar.xz``, for tests with real traffic.
 
-One folder of the archive is one session of a real CLI, recorded byte for byte:
+Each folder of the archive is one session of a real CLI, recorded byte for byte:
 
-* ``stdout.ndjson`` and ``stdin.ndjson``, the two streams;
-* ``stdout.reads.jsonl``, one ``[seconds, bytes]`` for each read that the recorder made;
-* ``order.jsonl``, ``cmd.json``, ``exit.json``: how the streams interleave, how the CLI was started, how it ended.
+* ``stdout.ndjson`` and ``stdin.ndjson``: the two streams;
+* ``stdout.reads.jsonl``: a pair ``[seconds, bytes]`` for each read of stdout by the recorder;
+* ``order.jsonl``, ``cmd.json`` and ``exit.json``: the order of the lines of both streams, the command line of the CLI,
+  and its exit code.
 
-The archive is read once per process, into memory; nothing is unpacked to disk.
+Each process reads the archive once, into memory. Nothing is unpacked to disk.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class Recording(NamedTuple):
 
     #: The folder's name, such as ``05_perm_cancel``.
     name: str
-    #: What the CLI wrote, all of it.
+    #: All output of the CLI.
     stdout: bytes
-    #: What the host wrote, all of it; empty where the CLI was given its prompt as an argument.
+    #: All output of the host; empty if the CLI got its prompt as an argument.
     stdin: bytes
-    #: The bytes that each read of stdout returned, in order; they add up to ``len(stdout)``.
+    #: The number of bytes of each read of stdout, in order. The sum is ``len(stdout)``.
     reads: list[int]
     #: Every file of the folder, by its name.
     files: Mapping[str, bytes]
@@ -60,10 +61,10 @@ def names() -> list[str]:
 
 @functools.cache
 def load(name: str) -> Recording:
-    """Return the recording of that name.
+    """Return the recording with this name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such recording.
     """
     files = _archive()[name]
     reads = [json.loads(line)[1] for line in files.get("stdout.reads.jsonl", b"").splitlines()]

@@ -1,4 +1,4 @@
-"""A program that speaks with a supervisor for others: its standard streams are the connection."""
+"""A program that relays between its standard streams and a supervisor's socket."""
 
 from __future__ import annotations
 

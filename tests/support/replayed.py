@@ -1,4 +1,4 @@
-"""Recordings that are played, the children that play them, and what a test reads from these."""
+"""Small recordings, the child processes that replay them, and helpers that read the output of these children."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from claude_wire.testing import (
     Recording,
 )
 
-#: Seconds after which a test that waits for something that never happens fails.
+#: Seconds after which a waiting test fails.
 DEADLINE = 60.0
 
-#: For how long nothing must come where something is waited for. A slow machine can only hide a failure by it.
+#: Seconds without output after which a child counts as quiet. On a slow machine this can only hide a failure.
 QUIET = 0.2
 
 STREAM = ["--input-format", "stream-json", "--output-format", "stream-json"]
@@ -51,11 +51,11 @@ def said(text: str) -> bytes:
 
 
 RESULT = line(type="result", subtype="success", is_error=False)
-GZIPPED = gzip.compress(RESULT, mtime=0)  # the names of tests hold it, and all workers must agree on them
+GZIPPED = gzip.compress(RESULT, mtime=0)  # it is part of test ids, which must be equal in all pytest-xdist workers
 
 
 def session(*steps: tuple[str, bytes], times: list[float] | None = None, **more: bytes) -> Recording:
-    """A recording of these steps, ``("in", line)`` or ``("out", line)``."""
+    """Build a recording from steps: ``("in", line)`` or ``("out", line)``."""
     seconds = times or [0.0] * len(steps)
     order = [[at, way, len(data.removesuffix(b"\n"))] for at, (way, data) in zip(seconds, steps, strict=True)]
     files = {
@@ -68,7 +68,7 @@ def session(*steps: tuple[str, bytes], times: list[float] | None = None, **more:
     return Recording.from_files(files)
 
 
-#: A session of two prompts, in which the CLI asks once.
+#: A session with two prompts, in which the CLI asks one permission question.
 ASKING = session(
     ("in", request("r1", "initialize")),
     ("out", response("r1", commands=["recorded"])),
@@ -82,12 +82,12 @@ ASKING = session(
     ("out", RESULT),
 )
 
-#: A session whose prompt was an argument.
+#: A session whose prompt was a command-line argument.
 ONE_SHOT = session(("out", said("a")), ("out", said("b")), ("out", RESULT), exit_json=b'{"rc": 3}')
 
 
 class Child:
-    """A stand-in that runs, with pipes to it."""
+    """A running stand-in for the CLI, with pipes to its standard streams."""
 
     def __init__(self, argv: list[str], **options: Any) -> None:
         pipe = subprocess.PIPE
@@ -107,7 +107,7 @@ class Child:
         return bool(select.select([self.process.stdout], [], [], seconds)[0])
 
     def receive_line(self) -> bytes:
-        """The next line, or what is left at the end."""
+        """Return the next line, or the rest of the output at its end."""
         assert self.process.stdout is not None
         while b"\n" not in self._read:
             assert self._wait_readable(DEADLINE), "nothing comes"
@@ -121,18 +121,18 @@ class Child:
         return taken
 
     def is_quiet(self) -> bool:
-        """Nothing has come and nothing comes."""
+        """Return whether there is no unread output, and none arrives within QUIET seconds."""
         return not self._read and not self._wait_readable(QUIET)
 
     def rest(self) -> bytes:
-        """All that still comes."""
+        """Read and return the remaining output."""
         lines = []
         while data := self.receive_line():
             lines.append(data)
         return b"".join(lines)
 
     def finish(self) -> tuple[bytes, bytes, int]:
-        """End the input; what still comes, the standard error, the exit code."""
+        """Close the input. Return the remaining output, the standard error and the exit code."""
         self.end()
         out = self.rest()
         assert self.process.stderr is not None

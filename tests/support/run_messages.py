@@ -1,4 +1,4 @@
-"""What a CLI says about prompts, turns and background tasks: the messages that decide when a run is over."""
+"""Messages of the CLI about prompts, turns and background tasks. They decide when a run is over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from session_peer import RESULT
 
 __all__ = ["BACKGROUND", "IDLE", "RUNNING", "ended", "lifecycle", "listed", "result", "started", "state"]
 
-#: Of the result of a turn that background work began.
+#: The extra field in the result of a turn that a background task started.
 BACKGROUND: dict[str, Any] = {"origin": {"kind": "task-notification"}}
 
 
@@ -21,7 +21,7 @@ def lifecycle(uuid: str, name: str) -> dict[str, Any]:
 
 
 def result(*names: str, text: str = "done", **fields: Any) -> dict[str, Any]:
-    """A result that names these prompts; one that says of no names if there are none."""
+    """Return a result with these prompt names, or without the fields of names if there are none."""
     named = {"user_message_uuids": list(names), "user_message_uuid": names[-1]} if names else {}
     return {**RESULT, "result": text, **named, **fields}
 

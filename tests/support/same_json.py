@@ -1,9 +1,9 @@
-"""Compares a message with the JSON it was decoded from, by the rules of presence that its classes declare.
+"""Compare a message with its original JSON, by the rules of presence that its classes declare.
 
-Equality of plain JSON is too strict and ignoring every null is too lax. A field that may be absent *and* null, and
-means two things by it (its default is ``UNSET``), must come back exactly. For any other field of a Struct null and
-absent are one: the class says which of the two it writes. Within plain objects (``dict``, ``Any``, ``Unknown…``)
-nothing is known of the keys, so everything must come back.
+Comparing plain JSON is too strict, and ignoring every null is too lax. A field whose default is ``UNSET`` distinguishes
+absent from null, so it must be written exactly as it was read. For any other field of a Struct, null and absent are
+equal, and the class decides which one it writes. Plain objects (``dict``, ``Any``, ``Unknown…``) have no declared keys,
+so all their keys must be written.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _ABSENT = object()
 
 
 def differences(message: Any, original: Any, encoded: Any) -> list[str]:
-    """Say what ``encoded``, the JSON of ``message``, lacks, adds or changes against ``original``, as ``verb path``.
+    """List what ``encoded``, the JSON of ``message``, lacks, adds or changes against ``original``, as ``verb path``.
 
-    Empty if they are the same JSON by the rules above.
+    The list is empty if both are the same JSON by the rules above.
     """
     found: list[str] = []
     _compare(message, original, encoded, "$", found)
@@ -67,7 +67,7 @@ def _compare_struct(
             found.append(f"lost {at}")
         elif before is _ABSENT:
             found.append(f"added {at}")
-        else:  # without a field it is the tag, which no attribute holds
+        else:  # the tag has no field, and no attribute holds it
             _compare(getattr(struct, field.name) if field else before, before, after, at, found)
 
 
@@ -77,7 +77,7 @@ def _fields(struct: type[Wire]) -> dict[str, Any]:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON: ``1`` and ``1.0`` are one number, ``1`` and ``true`` are not."""
+    """Return whether two values are the same JSON: ``1`` equals ``1.0``, but not ``true``."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,4 +1,4 @@
-"""A CLI for claude-agent-sdk that is a few lines of Python, and what tests of WireTransport do with it."""
+"""A fake CLI for claude-agent-sdk in a few lines of Python, and helpers for the tests of WireTransport."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ __all__ = [
     "until",
 ]
 
-#: Of every file of such tests.
+#: The marks for every test file of WireTransport.
 MARKS = [
     pytest.mark.anyio,
-    # The SDK drops generators of its own in mid-iteration, which trio warns of.
+    # The SDK drops its generators in the middle of an iteration, and trio warns about them.
     pytest.mark.filterwarnings("ignore:Async generator 'claude_agent_sdk:ResourceWarning"),
     pytest.mark.skipif(sys.platform == "win32", reason="the CLI of these tests is a script with a shebang"),
 ]
 
-#: Stands for a prompt or a token; no log may hold it.
+#: A fake prompt or token. No log may contain it.
 SECRET = "sk-ant-hunter2"
 
 ONE_TURN = "prompt(); init(); assistant('hello'); result(); hear()"
@@ -64,7 +64,7 @@ async def until(condition: Callable[[], Any]) -> None:
 
 
 async def texts_of(messages: AsyncIterator[Any]) -> list[Any]:
-    """The texts of assistant messages, and the result's."""
+    """Return the texts of the assistant messages and of the result."""
     found: list[Any] = []
     with anyio.fail_after(DEADLINE):
         async for message in messages:

@@ -1,4 +1,4 @@
-"""Forms of secrets that a redaction left in a recording once: a line as the CLI writes it, and the secret in it."""
+"""Secrets that the redaction once missed in a recording: a line as the CLI writes it, and its secret."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def some(count: int, characters: str = WORD) -> str:
 
 
 def result(text: str) -> bytes:
-    """A line with the result of a tool."""
+    """Return a line with a tool result."""
     block = {"type": "tool_result", "tool_use_id": "toolu_01", "content": text}
     message = {"role": "user", "content": [block]}
     return json.dumps({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": "s"}).encode()
 
 
 def tool(given: Any) -> bytes:
-    """A line with the input of a tool."""
+    """Return a line with a tool call that has this input."""
     block = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": given}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [block], "usage": {}}
     return json.dumps({"type": "assistant", "message": message, "session_id": "s"}).encode()
 
 
-#: By its name, a line and the secret.
+#: Name -> a line and its secret.
 LEFT_ONCE: dict[str, tuple[bytes, str]] = {}
 
 

@@ -1,7 +1,7 @@
-"""Forms that secrets have in what people and programs write, made up when they are asked for: a text, and the secret.
+"""Texts with secrets, in the forms that people and programs use. The secrets are generated at run time.
 
-They follow manuals of commands, formats of files, and what programs print. The patterns were mended until all of them
-were found.
+The forms follow manuals of commands, file formats and the output of programs. The patterns of the redaction were
+improved until they matched all of them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ HEX = string.digits + "abcdef"
 AWS = "ASIA" + some(16, string.ascii_uppercase + "234567")
 GITHUB = "ghs_" + some(36)
 
-#: Each is a text, with what of it nobody may read.
+#: Name, text, and the part of the text that the redaction must remove.
 FORMS: list[tuple[str, str, str]] = [
-    # files of settings
+    # configuration files
     ("properties", f"spring.datasource.password={WORD}\n", WORD),
     ("properties with blanks", f"db.user = app\ndb.pass = {PLAIN}\n", PLAIN),
     ("dotenv, quoted", f"POSTGRES_PASSWORD='{WORD}'\n", WORD),
@@ -143,7 +143,7 @@ FORMS: list[tuple[str, str, str]] = [
     ("SQL with password", f"ALTER ROLE me WITH PASSWORD '{WORD}';", WORD),
     ("SQL Server login", f"CREATE LOGIN me WITH PASSWORD = N'{WORD}';", WORD),
     ("SQL update", f"UPDATE users SET password='{WORD}' WHERE id=1", WORD),
-    # what programs print
+    # output of programs
     ("log", f"2026-11-24 INFO user=me password={PLAIN} ok", PLAIN),
     ("log, JSON", f'INFO {{"event":"login","passwd":"{PLAIN}"}}', PLAIN),
     ("log, Python", f"INFO params: {{'auth_token': '{PLAIN}', 'n': 1}}", PLAIN),
@@ -169,7 +169,7 @@ FORMS: list[tuple[str, str, str]] = [
     ("set -x", f"+ DB_PASS={PLAIN}\n+ ./run", PLAIN),
     ("ps", f"root 1 0.0 /usr/bin/app --db-pass {PLAIN} --port 1", PLAIN),
     ("diff", f"-password: old\n+password: {PLAIN}\n", PLAIN),
-    # other alphabets, and things within
+    # other encodings, and nested formats
     ("base64 of a short one", base64.b64encode(PLAIN.encode()).decode(), base64.b64encode(PLAIN.encode()).decode()),
     (
         "base64 for URLs",

@@ -1,6 +1,6 @@
-"""One secret of each kind that the tap's redaction knows, made up when it is asked for.
+"""One generated secret of each kind that the tap's redaction knows.
 
-None of them stands in a file, so that nobody who searches for secrets finds one here.
+The secrets are not stored in a file, so secret scanners find nothing here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _pem() -> str:
     return f"-----BEGIN {'RSA'} PRIVATE KEY-----\n{lines}\n-----END {'RSA'} PRIVATE KEY-----"
 
 
-#: By its kind: a text, and what of it is secret.
+#: Kind -> a text, and the secret part of it.
 SAMPLES: dict[str, tuple[str, str]] = {
     name: (text, secret or text)
     for name, text, secret in [
@@ -148,5 +148,5 @@ SAMPLES: dict[str, tuple[str, str]] = {
 
 
 def pieces(secret: str) -> list[str]:
-    """Parts of a secret of 9 characters, none of which may be left."""
+    """Return parts of 9 characters of a secret. The redaction may leave none of them."""
     return [secret[begin : begin + 9] for begin in range(0, max(len(secret) - 8, 1), 3)]

@@ -1,4 +1,4 @@
-"""The service for tests: over real sockets, with a supervisor in the loop of the test."""
+"""The web service for tests, over real sockets, with a supervisor in the test's event loop."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ TOKEN = "t" * 43
 class _Server(ServiceServer):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        yield  # those of the tests are pytest's
+        yield  # pytest handles the signals in tests
 
 
 class Served:
-    """A service that runs, and its clients."""
+    """A running service, and functions that create clients for it."""
 
     def __init__(self, supervised: RunningDaemon, config: Config, protocol: type[BoundedProtocol]) -> None:
         self.supervised = supervised
@@ -43,7 +43,7 @@ class Served:
         self.port = 0
 
     async def start(self) -> None:
-        """Start the service; again on the port that it had."""
+        """Start the service. A restart uses the same port."""
         listener = listen("127.0.0.1", self.port)
         self.port = listener.getsockname()[1]
         app = create_app(connect(self.supervised.path), self.config, TOKEN, port=self.port)
@@ -63,17 +63,17 @@ class Served:
         return f"http://127.0.0.1:{self.port}"
 
     def client(self, **headers: str) -> httpx.AsyncClient:
-        """A client with the token, and with other headers."""
+        """Return a client that sends the token and these headers."""
         given = {"Authorization": f"Bearer {TOKEN}", **headers}
         return httpx.AsyncClient(base_url=self.url, headers=given, timeout=SECONDS, trust_env=False, verify=False)
 
     def browser(self, **headers: str) -> httpx.AsyncClient:
-        """A client without the token, which keeps cookies and says where its page is from."""
+        """Return a client like a browser: without the token, with cookies, and with an ``Origin`` header."""
         given = {"Origin": self.url, **headers}
         return httpx.AsyncClient(base_url=self.url, headers=given, timeout=SECONDS, trust_env=False, verify=False)
 
     async def create(self, *prompts: dict[str, Any], profile: str = "agent") -> str:
-        """A new session that was sent prompts, of which the agent has answered the last."""
+        """Create a session, send these prompts, and wait until the agent has answered the last one."""
         async with self.client() as client:
             made = await client.post("/sessions", json={"profile": profile})
             assert made.status_code == 201, made.text
@@ -85,7 +85,7 @@ class Served:
 
     @asynccontextmanager
     async def events(self, id: str, after: str | None = None, query: str = "") -> AsyncIterator[EventReader]:
-        """Events of a session, as a program reads them."""
+        """Open the event stream of a session as a program does, with the token."""
         headers = {} if after is None else {"Last-Event-ID": after}
         async with self.client(**headers) as client, client.stream("GET", f"/sessions/{id}/events{query}") as reply:
             assert reply.status_code == 200, (reply.status_code, await reply.aread())
@@ -101,14 +101,14 @@ class Served:
 
 
 class EventReader:
-    """Reads a stream of Server-Sent Events, in pieces as they were sent."""
+    """Read a stream of Server-Sent Events event by event."""
 
     def __init__(self, reply: httpx.Response) -> None:
         self._bytes = reply.aiter_raw()
         self._rest = b""
 
     async def piece(self) -> bytes:
-        """The next event as it came, with its id and name; nothing at the end."""
+        """Return the bytes of the next event, with its id and name; b"" at the end."""
         return await asyncio.wait_for(self._piece(), SECONDS)
 
     async def _piece(self) -> bytes:
@@ -125,7 +125,7 @@ class EventReader:
                 return b""
 
     async def until_state(self, **fields: Any) -> list[bytes]:
-        """The events with ids up to a ``session_state`` with these fields."""
+        """Return the events with ids before the first ``session_state`` that has these fields."""
         found = []
         while piece := await self.piece():
             name, data = named(piece)
@@ -136,7 +136,7 @@ class EventReader:
         raise AssertionError(f"the events ended before {fields}: {found[-3:]}")
 
     async def until(self, type: str) -> list[bytes]:
-        """The events with ids up to the first of a type."""
+        """Return the events with ids through the first event of this type."""
         found = []
         while piece := await self.piece():
             name, data = named(piece)
@@ -148,18 +148,18 @@ class EventReader:
 
 
 def named(piece: bytes) -> tuple[str, Any]:
-    """The name of an event, and its data."""
+    """Return the name of an event and its data."""
     fields = dict(line.split(": ", 1) for line in piece.decode().strip().split("\n"))
     return fields.get("event", "message"), json.loads(fields["data"])
 
 
 def id_of(piece: bytes) -> str:
-    """The id of an event."""
+    """Return the id of an event."""
     return piece.split(b"\n", 1)[0].removeprefix(b"id: ").decode()
 
 
 def agent_profile(folder: Path, **more: Any) -> Profile:
-    """A profile whose CLI is ``host_agent.py``."""
+    """Return a profile whose CLI is ``host_agent.py``."""
     argv = [sys.executable, "-B", host_agent.__file__, "--replay-user-messages"]
     return Profile(roots=[os.fspath(folder)], **{"argv": argv, **more})
 
@@ -168,7 +168,7 @@ def agent_profile(folder: Path, **more: Any) -> Profile:
 async def served(
     folder: Path, *, protocol: type[BoundedProtocol] = BoundedProtocol, **profiles: Profile
 ) -> AsyncIterator[Served]:
-    """A service on a supervisor of its own, for a block."""
+    """Run a service with a new supervisor for a block."""
     config = Config(profiles={"agent": agent_profile(folder), **profiles}, hosts=["work.example"])
     async with hosting(folder / "state") as supervised:
         service = Served(supervised, config, protocol)

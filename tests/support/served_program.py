@@ -1,4 +1,4 @@
-"""The service by its own command, ``claude-wire serve``, for tests whose own thread is the browser's."""
+"""Run the service with ``claude-wire serve``, for tests whose thread belongs to the browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ServedProgram", "run_service"]
 
 
 class ServedProgram:
-    """A service that runs, on a supervisor of its own."""
+    """A running service with its own supervisor."""
 
     def __init__(self, commands: Commands, config: Path) -> None:
         self._commands = commands
@@ -31,11 +31,11 @@ class ServedProgram:
 
     @property
     def url(self) -> str:
-        """Its address, without a slash at the end."""
+        """The address of the service, without a slash at the end."""
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Start it; again on the port that it had."""
+        """Start the service. A restart uses the same port."""
         self._child = self._commands.start("serve", f"--config={self._config}", f"--port={self._port}")
         assert self._child.stdout is not None
         said = self._child.stdout.readline().decode()
@@ -44,7 +44,7 @@ class ServedProgram:
         self._port = int(found[1])
 
     def stop(self) -> None:
-        """Stop the service, which must still run. Its sessions go on."""
+        """Stop the service, which must still be running. Its sessions continue."""
         assert self._child.poll() is None, "the service has ended by itself"
         self._child.send_signal(signal.SIGINT)
         _, err = self._child.communicate(timeout=SECONDS)
@@ -53,7 +53,7 @@ class ServedProgram:
 
 @contextmanager
 def run_service(folder: Path, argv: list[str] | None = None) -> Iterator[ServedProgram]:
-    """A service on a supervisor of its own, for a block. Its sessions have ``host_agent.py``, or another program."""
+    """Run a service with a new supervisor for a block. Its sessions run ``argv``, by default ``host_agent.py``."""
     state = folder / "state"
     state.mkdir(mode=0o700)
     descriptor = os.open(state / "serve-token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

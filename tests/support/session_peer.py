@@ -1,4 +1,4 @@
-"""The other side of a session, in memory: it writes what a test tells it to, and keeps what it is sent."""
+"""An in-memory CLI for a session. It writes the messages of a test and keeps the lines that the session sends."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ __all__ = [
     "take",
 ]
 
-#: Begins a turn.
+#: The message that begins a turn.
 INIT: dict[str, Any] = {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/", "tools": [], "model": "m"}
-#: Ends a turn.
+#: The message that ends a turn.
 RESULT: dict[str, Any] = {"type": "result", "subtype": "success", "is_error": False, "result": "done"}
 
-#: A program that stands for the CLI.
+#: The program of a child that acts as the CLI and asks as many questions as its argument says.
 ASKING_CHILD = """
 for text in sys.stdin:
     message = json.loads(text)
@@ -61,17 +61,17 @@ for text in sys.stdin:
 
 
 def line(message: dict[str, Any]) -> bytes:
-    """As the CLI writes it."""
+    """Return a message as a line in the CLI's compact JSON."""
     return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
 def numbered(number: int, size: int = 0) -> dict[str, Any]:
-    """A message for the consumer that is told apart by its number, and so large at least."""
+    """Return a user message that contains this number and at least ``size`` more characters."""
     return {"type": "user", "message": {"role": "user", "content": f"{number} " + "x" * size}, "session_id": ""}
 
 
 def numbers(messages: Iterable[Any]) -> list[int]:
-    """The numbers of such messages, in order; there must be no others."""
+    """Return the numbers in the messages of ``numbered``. There must be no other messages."""
     found = []
     for message in messages:
         assert isinstance(message, UserMessage), message
@@ -80,17 +80,17 @@ def numbers(messages: Iterable[Any]) -> list[int]:
 
 
 class Output:
-    """An asynchronous iterator of chunks; cancelling a step loses nothing."""
+    """An asynchronous iterator of chunks. Cancelling ``__anext__`` loses nothing."""
 
     def __init__(self) -> None:
         self._chunks: deque[bytes | Exception] = deque()
         self._ended = False
         self._changed = anyio.Event()
-        #: Chunks that were given so far, and bytes.
+        #: The number of chunks, and of bytes, that the reader has received so far.
         self.given = self.given_bytes = 0
 
     def write(self, chunk: bytes | Exception) -> None:
-        """Give this, or raise this, at the next step that comes to it."""
+        """Queue a chunk to return, or an exception to raise, from ``__anext__``."""
         assert not self._ended
         if chunk:
             self._chunks.append(chunk)
@@ -102,7 +102,7 @@ class Output:
 
     @property
     def waiting(self) -> int:
-        """Chunks that nobody has taken yet."""
+        """The number of chunks that the reader has not taken yet."""
         return len(self._chunks)
 
     def __aiter__(self) -> Output:
@@ -123,29 +123,29 @@ class Output:
 
 
 class Peer:
-    """Stands for the CLI.
+    """A fake CLI at the other end of a session.
 
     Args:
-        answers: by subtype, what it answers to our requests: a payload, or a function of the request that returns one.
-            An exception is an error answer, with its arguments as text and code. Requests of other subtypes wait until
-            the test answers.
+        answers: subtype of the session's request -> the payload to answer, or a function of the request that returns
+            it. An exception becomes an error answer, with its arguments as text and code. Requests of other subtypes
+            wait until the test answers them.
     """
 
     def __init__(self, answers: dict[str, Any] | None = None) -> None:
         self.output = Output()
         self.stream: MessageStream[Any] = MessageStream(self.output)
         self.answers = {"initialize": {}, **(answers or {})}
-        #: What it was sent, one object per line.
+        #: The messages that the session sent, one per line.
         self.lines: list[dict[str, Any]] = []
-        #: Raised by :meth:`send`, once it is set.
+        #: If set, :meth:`send` raises this.
         self.failure: Exception | None = None
-        #: Awaited by :meth:`send` before it takes the line.
+        #: :meth:`send` awaits this before it accepts a line.
         self.hold: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
         self._sending = False
         self._changed = anyio.Event()
 
     def session(self, *, decoder: Decoder[Any] | None = None, **arguments: Any) -> Session:
-        """A session with this peer."""
+        """Return a session that is connected to this peer."""
         if decoder is not None:
             self.stream = MessageStream(self.output, decoder)
         return Session(self.stream, self.send, **arguments)
@@ -175,7 +175,7 @@ class Peer:
             self.answer(message["request_id"], answer)
 
     async def until(self, condition: Callable[[], Any]) -> Any:
-        """Wait until something holds of what was sent, and return what the condition returned."""
+        """Wait until a condition on the sent lines is true, and return its value."""
         with anyio.fail_after(DEADLINE):
             while not (value := condition()):
                 self._changed = anyio.Event()
@@ -183,7 +183,7 @@ class Peer:
         return value
 
     async def answer_to(self, request_id: str) -> dict[str, Any]:
-        """Wait for the answer to a request of the peer; it is the only one."""
+        """Wait for the answer to a request of the peer. Check that there is only one."""
         found = await self.until(lambda: self.answers_to(request_id))
         assert len(found) == 1
         answer: dict[str, Any] = found[0]
@@ -194,7 +194,7 @@ class Peer:
         return [response for response in responses if response.get("request_id") == request_id]
 
     async def asked(self, subtype: str, count: int = 1) -> dict[str, Any]:
-        """Wait for the ``count``-th request of that subtype, with its id as ``request_id``."""
+        """Wait for the ``count``-th request of a subtype. The result has the request's id as ``request_id``."""
         found = await self.until(lambda: self.requests(subtype)[count - 1 : count])
         request: dict[str, Any] = found[0]
         return request
@@ -208,13 +208,13 @@ class Peer:
         ]
 
     def withdrawn(self) -> list[str]:
-        """The ids of requests that the session has withdrawn."""
+        """Return the ids of the requests that the session has withdrawn."""
         return [message["request_id"] for message in self.lines if message["type"] == "control_cancel_request"]
 
     def prompts(self) -> list[dict[str, Any]]:
         return [message for message in self.lines if message["type"] == "user"]
 
-    # --- what the peer says
+    # --- what the peer writes
 
     def say(self, *messages: dict[str, Any], size: int | None = None) -> None:
         """Write messages as one chunk, or in chunks of this size."""
@@ -225,7 +225,7 @@ class Peer:
             self.output.write(data[at : at + (size or len(data))])
 
     def answer(self, request_id: str, payload: Any = None, **more: Any) -> None:
-        """Answer a request of the session: a payload, or an exception for an error answer."""
+        """Answer a request of the session with a payload, or with an error if ``payload`` is an exception."""
         if isinstance(payload, Exception):
             response = {"subtype": "error", "request_id": request_id, "error": payload.args[0], **more}
             if len(payload.args) > 1:
@@ -238,7 +238,7 @@ class Peer:
 
     @staticmethod
     def request(request_id: str, subtype: str, **fields: Any) -> dict[str, Any]:
-        """A request of the peer."""
+        """Return a control request of the peer."""
         return {"type": "control_request", "request_id": request_id, "request": {"subtype": subtype, **fields}}
 
     @staticmethod
@@ -265,7 +265,7 @@ async def allow(request: CanUseToolRequest) -> PermissionResult:
 
 @asynccontextmanager
 async def opened_for_questions(peer: Peer | None = None, **arguments: Any) -> AsyncIterator[tuple[Peer, Session]]:
-    """A session that has not been initialized and grants what it is asked; its stream is closed behind it."""
+    """Open a session without ``initialize`` that allows every tool. Close its stream at the end."""
     peer = peer or Peer()
     async with peer.session(**{"can_use_tool": allow, **arguments}) as session:
         yield peer, session
@@ -273,17 +273,17 @@ async def opened_for_questions(peer: Peer | None = None, **arguments: Any) -> As
 
 
 async def rest(session: Session) -> list[Any]:
-    """All messages that are left."""
+    """Return all remaining messages."""
     return [message async for message in session]
 
 
 async def take(session: Session, count: int) -> list[Any]:
-    """The next ``count`` messages."""
+    """Return the next ``count`` messages."""
     return [await session.__anext__() for _ in range(count)]
 
 
 async def collect(messages: AsyncIterable[Any], got: list[Any]) -> None:
-    """Append what comes to ``got``, as far as it comes."""
+    """Append each message to ``got`` as it arrives."""
     async for message in messages:
         got.append(message)
 
@@ -294,7 +294,7 @@ async def never() -> PermissionResult:
 
 
 async def stays_unanswered(peer: Peer, *request_ids: str) -> None:
-    """Check that there is no answer, when an answer to something later has come."""
+    """Check that these requests have no answer even after a later request was answered."""
     barrier = f"barrier-{len(peer.lines)}"
     peer.say(Peer.request(barrier, "nonsense"))
     await peer.answer_to(barrier)
@@ -304,7 +304,7 @@ async def stays_unanswered(peer: Peer, *request_ids: str) -> None:
 
 
 def hook_ids(peer: Peer) -> list[str]:
-    """The ids of all hooks that the session has named in ``initialize``, in its order."""
+    """Return the ids of all hooks in the session's last ``initialize``, in order."""
     told = peer.requests("initialize")[-1]["hooks"]
     return [id for matchers in told.values() for matcher in matchers for id in matcher["hookCallbackIds"]]
 
@@ -317,7 +317,7 @@ def hook_request(request_id: str, callback_id: str, event: str = "PreToolUse") -
 
 
 class Server:
-    """An MCP server that does what the method of a message says."""
+    """An MCP server whose behavior depends on the method of each message."""
 
     def __init__(self) -> None:
         self.handled: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
-"""The sessions of ``data/sessions*.tar.xz``, as a real CLI kept them on disk, for every test that wants real files.
+"""The sessions of ``data/sessions*.tar.xz``, as a real CLI saved them, for tests with real transcripts.
 
-One folder of an archive is one scenario: ``projects`` with what the CLI wrote there, ``stdout.ndjson`` (of later
-processes ``stdout.2.ndjson``, …), its output, and ``truth.json``, what the API had answered, with the sums.
+Each folder of an archive is one scenario. ``projects`` has the files that the CLI wrote there. ``stdout.ndjson`` is its
+output (``stdout.2.ndjson``, … for later processes). ``truth.json`` has the API's answers and their sums.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from folders import DATA
 __all__ = ["measured_scenarios", "outputs", "scenarios", "transcripts", "truth", "unpack"]
 
 
-#: The sessions of CLI 2.1.330, and those of 2.1.331.
+#: The sessions of the CLI versions 2.1.330 and 2.1.331.
 ARCHIVES = ("sessions.tar.xz", "sessions-2.1.331.tar.xz")
 
 
@@ -40,12 +40,12 @@ def _unpacked(name: str) -> dict[str, dict[str, bytes]]:
 
 
 def scenarios() -> list[str]:
-    """The names of all scenarios, sorted."""
+    """Return the names of all scenarios, sorted."""
     return sorted(_archive())
 
 
 def measured_scenarios() -> list[str]:
-    """The names of the scenarios that the documentation's numbers are of, sorted."""
+    """Return the names of the scenarios from which the documentation takes its numbers, sorted."""
     return sorted(_unpacked(ARCHIVES[0]))
 
 
@@ -55,23 +55,23 @@ def _named(scenario: str, start: str, end: str) -> dict[str, bytes]:
 
 
 def transcripts(scenario: str) -> dict[str, bytes]:
-    """The transcripts of a scenario by their names, those of subagents among them."""
+    """Return the transcripts of a scenario by file name, including those of subagents."""
     return _named(scenario, "projects/", ".jsonl")
 
 
 def outputs(scenario: str) -> list[bytes]:
-    """What the processes of a scenario wrote to their standard output."""
+    """Return the standard output of each process of a scenario."""
     return list(_named(scenario, "stdout", ".ndjson").values())
 
 
 def truth(scenario: str) -> dict[str, Any]:
-    """What the API had answered."""
+    """Return the API's answers and their sums."""
     said: dict[str, Any] = json.loads(_archive()[scenario]["truth.json"])
     return said
 
 
 def unpack(scenario: str, folder: Path) -> Path:
-    """Write the files of a scenario below a folder. Returns its ``projects``."""
+    """Write the files of a scenario into a folder. Return its ``projects`` folder."""
     for name, data in _named(scenario, "projects/", "").items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

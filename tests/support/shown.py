@@ -1,4 +1,4 @@
-"""What commands show."""
+"""Run commands and compare their output."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from claude_wire_kit.terminal.page import Page
 
 __all__ = ["RUNNER", "decoded", "in_order", "viewed", "words"]
 
-try:  # click before 8.2 mixes stderr into stdout unless told
+try:  # click before 8.2 mixes stderr into stdout by default
     RUNNER = CliRunner(mix_stderr=False)
-except TypeError:  # click 8.2 keeps them apart, and has no such argument
+except TypeError:  # click 8.2 separates them, and has no such argument
     RUNNER = CliRunner()
 
 
 def in_order(shown: str, *parts: str) -> None:
-    """Assert that each part is shown, one behind the other; the line feeds at an end may be the next part's, too."""
+    """Assert that the parts are shown in this order. Adjacent parts may share the line feeds between them."""
     at = 0
     for part in parts:
         found = shown.find(part, at)
@@ -32,7 +32,7 @@ def in_order(shown: str, *parts: str) -> None:
 
 
 def viewed(messages: list[Any]) -> str:
-    """What a live view shows of messages."""
+    """Return the text that a live view shows for these messages."""
     shown = io.StringIO()
     with closing(Page(Console(file=shown, markup=False, highlight=False, emoji=False))) as page:
         live = LiveView(page)
@@ -42,11 +42,11 @@ def viewed(messages: list[Any]) -> str:
 
 
 def decoded(data: bytes) -> list[Any]:
-    """The messages of a whole stream."""
+    """Decode a whole stream."""
     decoder = Decoder()
     return [*decoder.feed(data), *decoder.close()]
 
 
 def words(text: str) -> list[str]:
-    """The words of a text. A character of Chinese or Japanese is one: a line may be broken behind each."""
+    """Split a text into words. Each Chinese or Japanese character is a word, because a line may break after it."""
     return re.findall(r"[\u3001-\u9fff]|[^\s\u3001-\u9fff]+", text)

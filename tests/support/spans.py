@@ -1,4 +1,4 @@
-"""Spans as plain values, so that those of two sources can be compared."""
+"""Spans as plain values, for comparing the spans of two sources."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["PlainSpan", "Spans", "spans_of"]
 
 
 class PlainSpan(NamedTuple):
-    """A span without its own id."""
+    """A span without its id."""
 
-    #: The names of the spans above it and its own, from the outermost.
+    #: The names of its ancestors and its own name, from the outermost.
     path: tuple[str, ...]
-    #: In nanoseconds since 1970.
+    #: Nanoseconds since 1970.
     start: int
     end: int
     attributes: dict[str, Any]
@@ -33,13 +33,13 @@ class PlainSpan(NamedTuple):
 
 
 class Spans:
-    """Keeps the spans that end.
+    """Collect finished spans.
 
     Attributes:
-        tracer: the one to give to what is tested.
+        tracer: the tracer for the code under test.
 
     Args:
-        before: processors that see each span before it is kept.
+        before: processors that see each span before it is stored.
     """
 
     def __init__(self, *before: SpanProcessor) -> None:
@@ -51,7 +51,7 @@ class Spans:
 
     @property
     def ended(self) -> list[PlainSpan]:
-        """All spans that have ended, in the order of their starts."""
+        """All finished spans, ordered by their start."""
         found = self._exporter.get_finished_spans()
         known = {span.context.span_id: span for span in found if span.context is not None}
 
@@ -74,7 +74,7 @@ class Spans:
 
 
 def spans_of(messages: Iterable[Any]) -> list[PlainSpan]:
-    """The spans that messages give."""
+    """Return the spans that these messages produce."""
     spans = Spans()
     record(messages, spans.tracer)
     return spans.ended

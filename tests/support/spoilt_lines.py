@@ -1,6 +1,6 @@
-"""Recorded lines changed in one place: a key gone, new or of another type, a tag that is another, an item too many.
+"""Recorded lines with one change: a key removed, added or given another type, another tag, or one more list item.
 
-Each change keeps the line a JSON object, so that both a decoder and a schema have to judge it. The same seed gives the
+A changed line is still a JSON object, so both the decoder and the schemas have to judge it. The same seed gives the
 same lines.
 """
 
@@ -16,18 +16,18 @@ from verdicts import load
 
 __all__ = ["CHANGES", "Spoilt", "spoilt_lines"]
 
-#: The keys that say what an object is.
+#: The keys whose values decide the class of an object.
 TAGS = ("type", "subtype", "hook_event_name", "behavior", "hookEventName", "kind")
 VALUES: list[Any] = [None, True, False, 0, 1, 1.0, 1.5, -1, "", "text", [], {}, [1], ["text"], {"type": "text"}, [{}]]
-#: An object and the key or index of a value in it.
+#: A container, and the key or index of a value in it.
 Place = tuple[Any, Any]
 
 
 class Spoilt(NamedTuple):
-    """A line that was changed."""
+    """A changed line."""
 
     schema: str
-    #: The kind that the line had.
+    #: The kind of the line before the change.
     kind: str
     change: str
     value: dict[str, Any]
@@ -96,7 +96,10 @@ CHANGES: dict[str, Callable[[Any, random.Random], None]] = {
 
 
 def spoilt_lines(count: int, seed: int) -> Iterator[Spoilt]:
-    """Lines of the corpus that were recorded or have every key, each changed once; every change comes equally often."""
+    """Yield changed lines from the corpus: recorded lines, and lines with every key.
+
+    Each kind of change is used equally often.
+    """
     files = ("recorded", "output", "input", "records")
     cases = [case for file in files for case in load(f"corpus/{file}.json")["cases"]]
     rng = random.Random(seed)

@@ -1,6 +1,6 @@
-"""An SSH server for one test: each connection has its own, which speaks over pipes, without a port.
+"""An SSH server for one test. Each connection starts its own server and talks to it over pipes, without a port.
 
-Its keys are made for the test; no configuration of a user is read.
+The keys are generated for the test. The server and the client ignore the user's configuration.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNPACKED = ROOT / "target" / "sshd"
 
 
 def _found() -> str | None:
-    """The path of a server: one that is installed, or that `make sshd` has unpacked."""
+    """Return the path of an SSH server: an installed one, or the one that `make sshd` has unpacked."""
     for path in ("/usr/sbin/sshd", os.fspath(UNPACKED / "usr" / "sbin" / "sshd")):
         if os.access(path, os.X_OK) and shutil.which("ssh") and shutil.which("ssh-keygen") and _can_hide():
             return path
@@ -29,7 +29,7 @@ def _found() -> str | None:
 
 
 def _can_hide() -> bool:
-    """Whether root may give a server files of its own."""
+    """Return whether this process can replace system files for a server that runs as root."""
     return os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"], stderr=-3, check=False).returncode == 0
 
 
@@ -37,7 +37,7 @@ SSHD: str | None = _found()
 
 
 def ssh_command(folder: Path, environment: Mapping[str, str]) -> list[str]:
-    """A command line of ssh, to which the command is added that is run on the other side, with these variables."""
+    """Return an ssh command line. Append the remote command to it; the command gets these variables."""
     assert SSHD is not None
     for name in ("server", "client"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
@@ -61,7 +61,10 @@ def ssh_command(folder: Path, environment: Mapping[str, str]) -> list[str]:
 
 
 def _connecting(folder: Path) -> str:
-    """What a shell runs for a connection. A server of root wants a user of its own, which it alone sees."""
+    """Return the shell command that serves a connection.
+
+    As root, sshd needs a user "sshd", so only this server sees a modified /etc/passwd.
+    """
     libraries = ":".join(os.fspath(UNPACKED / part / "lib" / "x86_64-linux-gnu") for part in (".", "usr"))
     serve = f"exec env LD_LIBRARY_PATH={shlex.quote(libraries)} {SSHD} -i -e -f {shlex.quote(str(folder))}/sshd_config"
     if os.geteuid() != 0:

@@ -1,4 +1,4 @@
-"""Stream events made by hand, and strategies for what they carry; for the tests of what is put together of them."""
+"""Stream events and Hypothesis strategies for their contents, for the tests of accumulators."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def only(partial: PartialMessage) -> PartialBlock:
 
 characters = st.sampled_from(["a", "B", " ", "\n", '"', "\\", "{", "é", "\u2028", "\U0001f600", "\U0001f680", "日"])
 texts = st.lists(characters, max_size=12).map("".join)
-#: With halves of surrogate pairs that have no other half: a low one never follows a high one.
+#: Texts with lone surrogates. A low surrogate never follows a high one.
 odd_texts = st.lists(characters | st.just("\udfff"), max_size=6).map("".join)
 values = st.recursive(
     st.none()
@@ -102,7 +102,7 @@ citations = st.builds(
 
 @st.composite
 def cut(draw: st.DrawFn, text: str) -> list[str]:
-    """The text in pieces, cut between UTF-16 units as the CLI cuts: surrogate pairs come apart."""
+    """Cut a text between UTF-16 units as the CLI does, even within surrogate pairs."""
     units = text.encode("utf-16-le", "surrogatepass")
     cuts = sorted(draw(st.lists(st.integers(0, len(units) // 2), max_size=6)))
     return [

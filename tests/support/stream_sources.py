@@ -1,4 +1,4 @@
-"""Sources of bytes for tests of streams, and what the system holds of them."""
+"""Byte sources for the tests of streams, and helpers that list open descriptors."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ RESULT = b'{"type":"result","subtype":"success"}\n'
 
 
 def numbered(first: int, end: int) -> bytes:
-    """Lines that are told apart by their ``n``."""
+    """Return lines with consecutive numbers in ``n``."""
     return b"".join(b'{"type":"keep_alive","n":%d}\n' % n for n in range(first, end))
 
 
 def whole(data: bytes, make: Callable[[], Decoder[Any]] = Decoder) -> list[Any]:
-    """The messages of a stream that is fed at once."""
+    """Feed a whole stream at once, and return its messages."""
     decoder = make()
     return decoder.feed(data) + decoder.close()
 
@@ -64,22 +64,22 @@ async def collect(stream: Any) -> list[Any]:
 
 
 def descriptors() -> dict[str, str]:
-    """The open descriptors of this process, by number, and what each is."""
+    """Return the open descriptors of this process: number -> target."""
     found: dict[str, str] = {}
     for number in os.listdir("/proc/self/fd"):
-        with suppress(FileNotFoundError):  # the one that lists them
+        with suppress(FileNotFoundError):  # the descriptor of the listing itself
             found[number] = os.readlink(f"/proc/self/fd/{number}")
     return found
 
 
 def opened_since(before: dict[str, str]) -> dict[str, str]:
-    """The descriptors that were not open before. What is gone may be that of an earlier test."""
+    """Return the descriptors opened since ``before``. Descriptors closed since then may belong to an earlier test."""
     return dict(descriptors().items() - before.items())
 
 
 @contextmanager
 def written(fd: int, chunks: Iterable[bytes]) -> Iterator[threading.Thread]:
-    """The thread that writes the chunks to ``fd`` and closes it, while the block runs; the reader may leave early."""
+    """During the block, write the chunks to ``fd`` in a thread and then close it. The reader may stop early."""
 
     def write() -> None:
         try:
@@ -88,7 +88,7 @@ def written(fd: int, chunks: Iterable[bytes]) -> Iterator[threading.Thread]:
                 while view:
                     view = view[os.write(fd, view) :]
         except OSError as error:
-            if error.errno not in (errno.EPIPE, errno.ECONNRESET, errno.EIO):  # EIO is what a terminal says
+            if error.errno not in (errno.EPIPE, errno.ECONNRESET, errno.EIO):  # a terminal raises EIO
                 raise
         finally:
             os.close(fd)
@@ -146,9 +146,10 @@ async def _terminal(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
     left = threading.Event()
 
     def until_read() -> Iterator[bytes]:
-        # If it is closed before, Linux (6.18) now and then drops the last bytes, 1 time in 300 with a plain os.read.
+        # If the writer closes its end before the reader has read everything, Linux (6.18) sometimes drops the last
+        # bytes: 1 time in 300 with a plain os.read.
         yield from chunks
-        with suppress(OSError):  # the reader closed it just now
+        with suppress(OSError):  # the reader has just closed it
             while not left.wait(0.001) and select.select([master], [], [], 0)[0]:
                 pass
 
@@ -253,7 +254,10 @@ async def generate(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
 
 
 class Chunks:
-    """An asynchronous iterable that is no generator; each chunk comes after a turn of the loop, and after nothing."""
+    """An asynchronous iterable that is not a generator.
+
+    It yields each chunk after a turn of the loop, with empty chunks between.
+    """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self.chunks = [item for chunk in chunks for item in (b"", chunk, b"", b"")]
@@ -300,7 +304,7 @@ TRIO_SOURCES = {"trio-socket": _trio_socket, "trio-pipe": _trio_pipe}
 
 
 def every_source(*only: str) -> pytest.MarkDecorator:
-    """Each kind of source on each loop that it is made for."""
+    """Parametrize a test with every kind of source on every event loop that supports it."""
     cases = [
         pytest.param(backend, make, id=f"{name}-{backend.id}")
         for backend in BACKENDS
@@ -314,7 +318,7 @@ LONG = recordings.load("02_long_partial").stdout
 
 
 async def steps(iterator: Any, *expected: type[BaseException], limit: int = 100_000) -> list[Any]:
-    """What each step gives or raises, until the end; only what is expected is caught."""
+    """Return the results and the expected exceptions of each step, to the end of the iterator."""
     found: list[Any] = []
     for _ in range(limit):
         try:
@@ -334,13 +338,13 @@ BAD_TYPES = [
 
 
 async def turns() -> None:
-    """Some turns of the loop."""
+    """Let the event loop run ten times."""
     for _ in range(10):
         await anyio.lowlevel.checkpoint()
 
 
 async def until_it_waits() -> None:
-    """Long enough for a task that can run to come to where it waits."""
+    """Wait until other tasks have had time to reach the point where they wait."""
     await turns()
     await anyio.sleep(0.005)
 
@@ -351,7 +355,7 @@ async def leave_by_block(stream: MessageStream[Any]) -> None:
 
 
 async def watched(stream: MessageStream[Any], iterate: Callable[[], Awaitable[Any]]) -> tuple[list[int], list[int]]:
-    """Bytes that were decoded from turn to turn of the loop, and from tick to tick of a timer of 1 ms."""
+    """Return the bytes decoded between turns of the loop, and between ticks of a 1 ms timer."""
     seen = [0]
     ticks = [0]
     async with anyio.create_task_group() as group:

@@ -1,4 +1,4 @@
-"""``claude-wire supervisor`` for tests: its commands, on a state folder whose supervisor ends with the test."""
+"""Run ``claude-wire supervisor`` commands in tests, with a state folder whose supervisor ends with the test."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from shown import RUNNER
 
 __all__ = ["SECONDS", "Commands", "Talker", "answered", "journal", "prompt"]
 
-#: Seconds in which a command must have ended.
+#: Seconds after which a command has failed.
 SECONDS = 60.0
 
 
 class Commands:
-    """Runs ``claude-wire`` with a state folder of its own. As a context manager it stops the supervisor."""
+    """Run ``claude-wire`` with its own state folder. Leaving the block stops the supervisor."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        #: The pid of the supervisor that was started last.
+        #: The pid of the most recent supervisor.
         self.supervisor: int = 0
         self.environment = {**os.environ, "CLAUDE_WIRE_SUPERVISOR": os.fspath(folder), "NO_COLOR": "1"}
 
@@ -37,7 +37,7 @@ class Commands:
         self.start("supervisor", "stop", "--all", "--grace=0").communicate(timeout=SECONDS)
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-        """A command that runs."""
+        """Start a command and return its process."""
         return subprocess.Popen(
             [sys.executable, "-m", "claude_wire_kit", *arguments],
             env=self.environment,
@@ -48,20 +48,20 @@ class Commands:
         )
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """The exit code, the output and the standard error of a command, which is called within this process."""
+        """Run a command within this process. Return its exit code, its output and its standard error."""
         done = RUNNER.invoke(cli, arguments, env=self.environment)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return done.exit_code, done.stdout, done.stderr
 
     def said(self, *arguments: str) -> str:
-        """What a command says that succeeds."""
+        """Run a command that must succeed, and return its output."""
         code, out, err = self.run(*arguments)
         assert (code, err) == (0, ""), (arguments, out, err)
         return out
 
     def refused(self, *arguments: str) -> str:
-        """What a command says that fails."""
+        """Run a command that must fail, and return its standard error."""
         code, out, err = self.run(*arguments)
         assert (code, out) == (2, ""), (arguments, out, err)
         return err
@@ -74,25 +74,25 @@ class Commands:
         return self.supervisor
 
     def create(self, *options: str, **wanted: Any) -> str:
-        """Create a session whose agent is asked for ``wanted``, and return its id."""
+        """Create a session. ``wanted`` is the first prompt for ``host_agent``. Return the session's id."""
         prompt = ("--prompt", json.dumps(wanted)) if wanted else ()
         command = ("--", sys.executable, "-B", host_agent.__file__)
         return self.said("supervisor", "run", *options, *prompt, *command).strip()
 
     def sessions(self) -> list[dict[str, Any]]:
-        """All sessions."""
+        """Return all sessions."""
         return list(json.loads(self.said("supervisor", "ps", "-a", "--json"))["sessions"])
 
 
 class Talker:
-    """A client that speaks with the supervisor of a folder by hand, and may die at any byte."""
+    """A client that writes the supervisor's protocol by hand, and may disconnect at any byte."""
 
     def __init__(self, folder: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(SECONDS)
         self._socket.connect(os.fspath(folder / "socket"))
         self._rest = b""
-        #: Lines of the CLI that have come, as they are.
+        #: The unchanged lines of the CLI that have arrived.
         self.lines: list[bytes] = []
 
     def __enter__(self) -> Talker:
@@ -102,16 +102,16 @@ class Talker:
         self.close()
 
     def close(self) -> None:
-        """Die."""
+        """Disconnect."""
         self._socket.close()
 
     def send(self, *messages: Any, cut: int = 0) -> None:
-        """Send messages, a line each, without the last ``cut`` bytes."""
+        """Send messages, one per line, without the last ``cut`` bytes."""
         data = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
         self._socket.sendall(data[: len(data) - cut])
 
     def line(self) -> bytes:
-        """The next line; empty at the end of the connection."""
+        """Return the next line; b"" at the end of the connection."""
         while b"\n" not in self._rest:
             try:
                 data = self._socket.recv(65536)
@@ -126,41 +126,41 @@ class Talker:
         return line + b"\n"
 
     def get(self) -> Any:
-        """The next line, as JSON."""
+        """Return the next line, decoded from JSON."""
         line = self.line()
         assert line, "the connection has ended"
         return json.loads(line)
 
     def until(self, kind: str) -> Any:
-        """The next line of a type."""
+        """Skip to the next message of a type and return it."""
         while (message := self.get())["type"] != kind:
             pass
         return message
 
     def ask(self, command: Any) -> Any:
-        """Send a command, and give its answer."""
+        """Send a command and return its answer."""
         self.send(command)
         return self.get()
 
     def drive(self, id: str, after: Any = None) -> Any:
-        """Attach as the driver, behind a cursor."""
+        """Attach as the driver, after a cursor."""
         answer = self.ask({"attach": id, "role": "driver", "after": after})
         assert answer["type"] == "supervisor_attached", answer
         return answer
 
 
 def prompt(uuid: str | None, **wanted: Any) -> dict[str, Any]:
-    """A prompt that asks ``host_agent`` for more."""
+    """Return a prompt that asks ``host_agent`` for something."""
     message = {"type": "user", "message": {"role": "user", "content": json.dumps(wanted)}}
     return message if uuid is None else {**message, "uuid": uuid}
 
 
 def answered(id: str, **response: Any) -> dict[str, Any]:
-    """The answer to a question."""
+    """Return an answer to a question of the CLI."""
     return {"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": response}}
 
 
 def journal(folder: Path, id: str, name: str) -> bytes:
-    """The output or the input of a session, over all parts of its journal."""
+    """Return the output or the input of a session, joined from all parts of its journal."""
     parts = sorted((folder / "sessions" / id / "parts").iterdir())
     return b"".join((part / name).read_bytes() for part in parts)

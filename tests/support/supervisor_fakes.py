@@ -1,4 +1,4 @@
-"""A CLI of a supervisor that is no process: its pipes are held by the test, which says and reads what it likes."""
+"""A fake CLI for a supervisor, without a process. The test holds the other ends of its pipes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 __all__ = ["FakeChild", "FakeClis"]
 
-#: No process has it: it is above what Linux gives.
+#: No process has this pid: it is above the maximum on Linux.
 PID = 5_000_000
 
 
 class FakeChild:
-    """Takes the place of :class:`claude_wire_kit.supervisor.child.Child`. The test has its other ends."""
+    """A replacement for :class:`claude_wire_kit.supervisor.child.Child`. The test holds the other ends of the pipes."""
 
     def __init__(self) -> None:
         self.reads, stdin = os.pipe()
@@ -31,10 +31,10 @@ class FakeChild:
         self.is_killed = False
         self.is_closed = False
 
-    # --- what the test does
+    # --- for the test
 
     def say(self, data: bytes) -> int:
-        """Write output. Returns how much of it the pipe has taken."""
+        """Write output. Return the number of bytes that the pipe accepted."""
         try:
             return os.write(self.says, data)
         except BlockingIOError:
@@ -48,12 +48,12 @@ class FakeChild:
             return b""
 
     def end(self, code: int) -> None:
-        """Be a process that has ended."""
+        """Act like a process that has ended."""
         if self.code is None:
             self.code = code
             os.close(self._ends)
 
-    # --- what the supervisor does
+    # --- for the supervisor
 
     def insist(self, grace: float) -> None:
         self.signal(signal.SIGTERM)
@@ -87,7 +87,7 @@ class FakeChild:
 
 
 class FakeClis:
-    """Makes them; ``all`` has those that were started."""
+    """Start fake CLIs and keep them in ``all``."""
 
     def __init__(self) -> None:
         self.all: list[FakeChild] = []

@@ -1,4 +1,4 @@
-"""A host of sessions, in memory: it keeps the lines of a CLI, and hands them to one client after the other."""
+"""A fake supervisor in memory. It keeps the lines of a CLI and passes them to one client after the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from session_peer import RESULT, Output, line
 
 __all__ = ["SupervisorPeer", "Wire", "result"]
 
-#: What the CLI has answered to the host.
+#: The CLI's answer to the supervisor's ``initialize``.
 INITIALIZED: dict[str, Any] = {
     "type": "control_response",
     "response": {
@@ -29,12 +29,12 @@ INITIALIZED: dict[str, Any] = {
 
 
 def result(*uuids: str) -> dict[str, Any]:
-    """A result that names the prompts that it answers."""
+    """Return a result that names the prompts it answers."""
     return {**RESULT, "user_message_uuids": list(uuids)}
 
 
 class Wire:
-    """The connection of one client: what it was sent, and what it sends."""
+    """The connection of one client: it carries the lines in both directions."""
 
     def __init__(self, host: SupervisorPeer) -> None:
         self.output = Output()
@@ -44,17 +44,17 @@ class Wire:
         self._host = host
 
     def say(self, **frame: Any) -> None:
-        """Say something of the host's own."""
+        """Write a frame of the supervisor."""
         self.write(line(frame))
 
     def write(self, data: bytes) -> None:
-        """Write bytes, cut as the host is told to cut."""
+        """Write bytes in chunks of the peer's ``chunk`` size."""
         size = self._host.chunk or len(data) or 1
         for at in range(0, len(data), size):
             self.output.write(data[at : at + size])
 
     def send(self, data: bytes) -> None:
-        """What the client sends."""
+        """Receive a line from the client."""
         if self.is_broken:
             raise BrokenPipeError
         message = json.loads(data)
@@ -62,23 +62,23 @@ class Wire:
         self._host.took(self, message)
 
     async def sends(self, data: bytes) -> None:
-        """As :meth:`send`, as an async function."""
+        """Call :meth:`send` from an async function."""
         self.send(data)
 
     def lose(self) -> None:
-        """The connection is lost."""
+        """Break the connection."""
         self.is_broken = True
         self.output.end()
 
     async def until(self, condition: Any) -> Any:
-        """Wait until something holds of what was received."""
+        """Wait until a condition on the received lines is true, and return its value."""
         with anyio.fail_after(DEADLINE):
             while not (value := condition()):
                 await anyio.sleep(0.001)
         return value
 
     async def answer_to(self, request_id: str) -> dict[str, Any]:
-        """Wait for the answer to a question."""
+        """Wait for the answer to a question, and check that there is only one."""
         found = await self.until(lambda: self.answers_to(request_id))
         assert len(found) == 1
         answer: dict[str, Any] = found[0]
@@ -93,7 +93,7 @@ class Wire:
 
 
 class PeerAttachment:
-    """A connection that has the answer of its supervisor already; see ``claude_wire_kit.supervisor.Attachment``."""
+    """A connection whose supervisor has already answered; see ``claude_wire_kit.supervisor.Attachment``."""
 
     def __init__(self, wire: Wire) -> None:
         self.answer: Attached | None = None
@@ -112,22 +112,22 @@ class PeerAttachment:
 
 
 class SupervisorPeer:
-    """Stands for a supervisor with one session.
+    """A fake supervisor with one session.
 
     Args:
-        chunk: bytes that are written at once; None for whole lines.
-        acknowledges: whether each line is acknowledged at once.
+        chunk: the size of the chunks to write, in bytes; None for whole lines.
+        acknowledges: whether the peer acknowledges each line immediately.
     """
 
     def __init__(self, *, chunk: int | None = None, acknowledges: bool = True) -> None:
         self.chunk = chunk
         self.acknowledges = acknowledges
-        #: The lines of the CLI, with their line feeds.
+        #: The lines of the CLI, including their line feeds.
         self.journal: list[bytes] = []
-        #: Questions of the CLI without an answer, and the answers that came first.
+        #: The open questions of the CLI, and the first answer to each of the others.
         self.open: dict[str, dict[str, Any]] = {}
         self.answers: dict[str, dict[str, Any]] = {}
-        #: Prompts that the CLI was sent, and those of them without a result.
+        #: The prompts that the CLI received, and those without a result yet.
         self.prompts: list[str] = []
         self.owed: list[str] = []
         self.handshakes: dict[str, list[dict[str, Any]]] = {}
@@ -141,7 +141,7 @@ class SupervisorPeer:
     # --- the CLI
 
     def say(self, *messages: dict[str, Any]) -> None:
-        """The CLI writes messages."""
+        """Write messages as the CLI."""
         for message in messages:
             if message["type"] == "control_request":
                 self.open[message["request_id"]] = message
@@ -155,7 +155,7 @@ class SupervisorPeer:
             self.raw(line(message))
 
     def raw(self, data: bytes) -> None:
-        """The CLI writes a line."""
+        """Write one line as the CLI."""
         assert data.count(b"\n") == 1
         assert data.endswith(b"\n")
         self.journal.append(data)
@@ -166,7 +166,7 @@ class SupervisorPeer:
     # --- clients
 
     def attached(self, after: Cursor | None = None, *, role: str = "driver") -> Attached:
-        """What a client is answered that attaches behind a cursor."""
+        """Return the answer to a client that attaches after a cursor."""
         cli_line = len(self.journal)
         return Attached(
             id="s1",
@@ -189,7 +189,7 @@ class SupervisorPeer:
     def connect(
         self, after: Cursor | None = None, *, role: str = "driver", **arguments: Any
     ) -> tuple[Wire, AttachedSession]:
-        """A client that attaches behind a cursor, and its session."""
+        """Attach a client after a cursor. Return its connection and its session."""
         answer = self.attached(after, role=role)
         wire = Wire(self)
         self.wires.append(wire)
@@ -197,13 +197,13 @@ class SupervisorPeer:
         return wire, self.session(wire, answer, **arguments)
 
     def session(self, wire: Wire, answer: Attached, **arguments: Any) -> AttachedSession:
-        """The session of a client whose connection has this answer."""
+        """Return the session of a client whose connection received this answer."""
         wire.attachment.answer = answer
         attachment: Any = wire.attachment
         return AttachedSession(attachment, **arguments)
 
     def took(self, wire: Wire, message: dict[str, Any]) -> None:
-        """A client has sent a line."""
+        """Handle a line from a client."""
         if message["type"] == "control_response":
             request_id = message["response"]["request_id"]
             if self.open.pop(request_id, None) is not None:

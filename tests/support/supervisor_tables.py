@@ -1,4 +1,4 @@
-"""The tables of states on docs/supervisor.md, as a test can ask them: the page and the code cannot differ."""
+"""Read the state tables of docs/supervisor.md, so a test can check the code against the page."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ PAGE = (ROOT / "docs" / "supervisor.md").read_text(encoding="utf-8")
 
 
 def table(heading: str) -> list[list[str]]:
-    """The rows of the first table of a section, without its heading."""
+    """Return the rows of the first table in a section, without the header."""
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = section[section.index("\n|") + 1 :].partition("\n\n")[0].splitlines()
     return [[cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines[2:]]
 
 
 def one_of(cell: str, meanings: dict[str, str]) -> str | None:
-    """What the only one of these patterns stands for that a cell has; None for an empty cell."""
+    """Return the meaning of the only pattern that matches a cell; None for an empty cell."""
     if not cell:
         return None
     (found,) = (meaning for pattern, meaning in meanings.items() if re.match(pattern, cell))
@@ -60,11 +60,11 @@ def _drivers() -> dict[bool, dict[str, str | None]]:
     }
 
 
-#: By ``life``, what can happen next.
+#: ``life`` of a session -> its possible next values.
 LIVES = _lives()
-#: By the state of a question and what happens, its next state; None if nothing changes, ``"not written"`` for an answer
-#: that comes too late.
+#: State of a question and event -> its next state; None if nothing changes, ``"not written"`` if the answer comes too
+#: late.
 QUESTIONS = _questions()
-#: By whether somebody drives and what happens, what becomes of who asks: ``driver``, ``refused``, ``replaces``, and
-#: ``nobody`` for a role that is free then.
+#: Whether the session has a driver, and an event -> the outcome for the client that asks: ``driver``, ``refused``,
+#: ``replaces``, or ``nobody`` if the session has no driver afterwards.
 DRIVERS = _drivers()

@@ -1,4 +1,4 @@
-"""Supervisors for tests: one in the loop of the test, and clients that speak its frames by hand."""
+"""A supervisor in the test's event loop, and clients that write its frames by hand."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ import host_agent
 from claude_wire_kit.supervisor.daemon import Daemon, Limits
 from claude_wire_kit.supervisor.disk.folder import StateFolder
 
-#: Seconds in which whatever is expected must have come.
+#: Seconds after which a waiting test fails.
 SECONDS = 30.0
 
 
 class Client:
-    """A client that speaks frames by hand."""
+    """A client that writes frames by hand."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
 
     def send(self, *messages: Any) -> None:
-        """Send messages, a line each."""
+        """Send messages, one per line."""
         self.writer.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
 
     async def get(self) -> Any:
-        """The next line; None at the end."""
+        """Return the next message; None at the end."""
         line = await asyncio.wait_for(self.reader.readline(), SECONDS)
         message = json.loads(line) if line else None
         if message is not None and message.get("type") != "supervisor_attached":
-            message.pop("mark", None)  # of a frame: another one for each connection
+            message.pop("mark", None)  # frames have a mark that differs between connections
         return message
 
     async def until(self, kind: str) -> list[Any]:
-        """All lines up to the first of a type."""
+        """Return all messages through the first one of a type."""
         got = [await self.get()]
         while got[-1] is not None and got[-1]["type"] != kind:
             got.append(await self.get())
@@ -47,12 +47,12 @@ class Client:
         return got
 
     async def ask(self, command: Any) -> Any:
-        """Send a command, and give its answer."""
+        """Send a command and return its answer."""
         self.send(command)
         return await self.get()
 
     def prompt(self, uuid: str, content: str = "hi", **wanted: Any) -> None:
-        """Send a prompt, whose content may ask the agent for more."""
+        """Send a prompt. ``wanted`` asks ``host_agent`` for something."""
         content = json.dumps(wanted) if wanted else content
         self.send({"type": "user", "uuid": uuid, "message": {"role": "user", "content": content}})
 
@@ -62,7 +62,7 @@ class Client:
 
 
 class RunningDaemon:
-    """A supervisor in the loop of the test, on a folder that can have another one after it."""
+    """A supervisor in the test's event loop. After it ends, another one may use its folder."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         self.path = path
@@ -86,7 +86,7 @@ class RunningDaemon:
         return await self._clients.enter_async_context(connected(self.path))
 
     def spec(self, **more: Any) -> dict[str, Any]:
-        """What a CLI of a test is started as."""
+        """Return the specification with which a test starts its CLI."""
         return {
             "argv": agent(),
             "cwd": os.fspath(self.path),
@@ -95,7 +95,10 @@ class RunningDaemon:
         }
 
     async def create(self, **more: Any) -> tuple[Client, Any]:
-        """A driver of a new session, whose CLI has answered ``initialize``, and the answer to its command."""
+        """Create a session and wait for the CLI's answer to ``initialize``.
+
+        Return its driver and the answer to the command.
+        """
         client = await self.client()
         answer = await client.ask({"create": self.spec(**more), "role": "driver"})
         assert answer["type"] == "supervisor_attached", answer
@@ -103,7 +106,7 @@ class RunningDaemon:
         return client, answer
 
     async def end(self) -> None:
-        """End as it does when it is stopped in the middle of everything."""
+        """End abruptly, as if stopped in the middle of its work."""
         self.task.cancel()
         await asyncio.wait({self.task}, timeout=SECONDS)
         self.folder.release()
@@ -112,7 +115,7 @@ class RunningDaemon:
 
 @asynccontextmanager
 async def connected(folder: Path) -> AsyncIterator[Client]:
-    """A client of the supervisor of a folder, for a block."""
+    """Connect a client to a folder's supervisor for a block."""
     reader, writer = await asyncio.open_unix_connection(folder / "socket", limit=1 << 26)
     try:
         yield Client(reader, writer)
@@ -123,13 +126,13 @@ async def connected(folder: Path) -> AsyncIterator[Client]:
 
 
 def agent() -> list[str]:
-    """The command line of a CLI that ``host_agent.py`` stands in for."""
+    """Return the command line of ``host_agent.py``."""
     return [sys.executable, "-B", host_agent.__file__]
 
 
 @asynccontextmanager
 async def hosting(path: Path, **options: Any) -> AsyncIterator[RunningDaemon]:
-    """A supervisor for a block."""
+    """Run a supervisor for a block."""
     host = RunningDaemon(path, **options)
     await host.start()
     try:
@@ -139,5 +142,5 @@ async def hosting(path: Path, **options: Any) -> AsyncIterator[RunningDaemon]:
 
 
 def limits(**fields: Any) -> Limits:
-    """Limits of a supervisor."""
+    """Return the limits of a supervisor."""
     return Limits(**fields)

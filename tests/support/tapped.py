@@ -1,4 +1,4 @@
-"""Programs behind the tap: a CLI of a few lines, and the tap in its place."""
+"""Small programs in place of the CLI, and the tap that records them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from claude_wire_kit.tap import program
 
 __all__ = ["PRELUDE", "SECONDS", "cli_of", "install_tap", "recorded", "start", "tap_of"]
 
-#: No test waits longer for a process.
+#: The longest time in seconds that a test waits for a process.
 SECONDS = 60
 
-#: What a CLI of a test may use.
+#: Code that runs first in every fake CLI: imports, and ``say``.
 PRELUDE = """\
 import os, signal, sys, time
 def say(text):
@@ -26,19 +26,19 @@ def say(text):
 
 
 def cli_of(path: Path, code: str) -> str:
-    """Write a program of Python, which stands for the CLI."""
+    """Write a Python program that acts as the CLI, and return its path."""
     path.write_text(f"#!{sys.executable} -S\n{PRELUDE}{code}")
     path.chmod(0o755)
     return str(path)
 
 
 def tap_of(cli: str, folder: str | Path = "", how: str = "plain") -> list[str]:
-    """The command of a tap, as ``claude-wire tap --install`` writes it."""
+    """Return the command line of a tap, as ``claude-wire tap --install`` writes it."""
     return [sys.executable, "-I", program.__file__, cli, str(folder), how]
 
 
 def install_tap(path: Path, cli: str, folder: Path, *options: str) -> str:
-    """Write a tap that records, as a user does, and return its path."""
+    """Install a recording tap with ``claude-wire tap --install``, and return its path."""
     command = [sys.executable, "-m", "claude_wire_kit", "tap", "--cli", cli, "--record", str(folder)]
     subprocess.run([*command, *options, "--install", str(path)], check=True, stdout=subprocess.DEVNULL, timeout=SECONDS)
     return str(path)
@@ -51,6 +51,6 @@ def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
 
 
 def recorded(folder: Path) -> Recording:
-    """The one recording in a folder."""
+    """Load the only recording in a folder."""
     [path] = folder.iterdir()
     return Recording.load(path)

@@ -1,8 +1,8 @@
-"""A stand-in for the CLI whose prompts start tools: programs that run on their own.
+"""A stand-in for the CLI whose prompts start tools as independent processes.
 
-A prompt ``tools`` makes it call one tool behind the other until somebody ends it, and say so in its output as the CLI
-does. Before each it writes its id and the time to the file in ``$TOOL_LOG``; the tool itself writes its id there, and
-touches the file each 5 ms. Any other prompt has a result at once.
+The prompt ``tools`` makes it call one tool after the other until it is ended, and report each call as the CLI does.
+Before each call it writes the tool's id and the time to the file in ``$TOOL_LOG``. The tool writes its id to the same
+file, and touches the file every 5 ms. Any other prompt gets a result immediately.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ for _ in range(3):
 
 
 def say(**message: Any) -> None:
-    """Write a line."""
+    """Write a message as a line to standard output."""
     os.write(1, json.dumps({**message, "session_id": "cli-1"}).encode() + b"\n")
 
 
 def run_tools() -> None:
-    """Call tools until somebody ends this."""
+    """Call tools until the process is ended."""
     log = os.open(os.environ["TOOL_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     say(type="system", subtype="init", cwd="/", tools=[], model="x")
     for n in count():

@@ -1,10 +1,10 @@
-"""Traffic made up after the CLI's own, for tests and benches: the same arguments give the same bytes on every Python.
+"""Generated traffic in the style of the CLI, for tests and benchmarks. The same arguments give the same bytes.
 
-Several sessions speak in turn, as on a pipe that many share. Each says whole messages: ``message_start``, blocks with
-their deltas, the ``assistant`` line of each block, ``message_stop``, now and then a ``result``. Keys, their order and
-the fields besides are those of recorded lines.
+Several sessions take turns, as on a shared pipe. Each writes whole messages: ``message_start``, blocks with their
+deltas, the ``assistant`` line of each block, ``message_stop``, and sometimes a ``result``. The keys, their order and
+the other fields are those of recorded lines.
 
-Knows how lines look. Must not know the library: what it makes is what the library is tested with.
+This module knows the format of lines. It must not import the library, because it produces the library's test data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WORDS = {
     "emoji": ["ok", "😀", "🚀", "👩‍💻", "🏳️‍🌈", "done", "🎉🎉", "café", "🧵", "\n"],
 }
 WORDS["mixed"] = [*WORDS["ascii"], *WORDS["cjk"], *WORDS["emoji"]]
-#: Words in the text that all blocks take theirs from.
+#: The number of words in the pool from which all blocks take their text.
 POOL_WORDS = 4_000
 
 USAGE = {
@@ -58,21 +58,19 @@ def traffic(
     halves: bool = True,
     deltas_only: bool = False,
 ) -> bytes:
-    """A stream of as many lines, each with its line feed; the last messages are cut where it ends.
+    """Return a stream of ``lines`` lines with their line feeds. The last messages of the sessions may be incomplete.
 
     Args:
-        seed: another one gives another stream of the same sort.
-        lines: how many.
-        sessions: how many sessions speak, in random turns.
-        size: of the deltas' lines: ``small``, 150 to 500 bytes; ``large``, 100 to 500 KB; ``mixed``, mostly small, some
-            of some KB, few of up to 1 MB. An ``assistant`` line has the text of its whole block.
-        text: what is said.
-        order: of keys, as the CLI writes them, or another one in each session, or another one in each line.
-        style: JSON as JavaScript writes it, without spaces and with all characters as they are, or as Python's
-            ``json.dumps``, with spaces and escapes.
-        kinds: the blocks' kinds, which take turns.
-        halves: deltas are cut between UTF-16 units, so that characters outside the BMP come apart; else between
-            characters.
+        seed: another seed gives another stream of the same kind.
+        lines: the number of lines.
+        sessions: the number of sessions, which take turns at random.
+        size: the size of delta lines: ``small``, 150 to 500 bytes; ``large``, 100 to 500 KB; ``mixed``, mostly small,
+            some of a few KB, and a few of at most 1 MB. An ``assistant`` line has the text of its whole block.
+        text: the kind of words in the text.
+        order: the order of keys: the CLI's, a different one in each session, or a different one in each line.
+        style: JSON in the style of JavaScript, without spaces and escapes, or of Python's ``json.dumps``, with both.
+        kinds: the kinds of blocks, in rotation.
+        halves: cut deltas between UTF-16 units, even within a surrogate pair; otherwise cut between characters.
         deltas_only: leave out all lines that are not text, thinking or tool input deltas.
     """
     rng = random.Random(seed)
@@ -93,17 +91,20 @@ def traffic(
 
 
 def dumps(value: Any, style: Style) -> bytes:
-    """JSON as one of the two writes it. Lone surrogates become escapes in both."""
+    """Write JSON in one of the two styles. Lone surrogates become escapes in both."""
     if style == "python":
         return json.dumps(value).encode()
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # The CLI escapes these two, so that a line is one line for JavaScript, too.
+    # The CLI escapes U+2028 and U+2029, because JavaScript treats them as line ends.
     written = written.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return written.encode("utf-8", "backslashreplace")
 
 
 def pieces(text: str, sizes: list[int], halves: bool = True) -> list[str]:
-    """Cut a text into pieces of so many UTF-16 units, the last of what is left; with ``halves``, also within pairs."""
+    """Cut a text into pieces of these numbers of UTF-16 units; the last piece takes the rest.
+
+    ``halves`` allows cuts within surrogate pairs.
+    """
     units = text.encode("utf-16-le")
     cut: list[str] = []
     at = 0
@@ -128,7 +129,7 @@ class _Session:
         self.id = _uuid(rng)
         self.places: dict[str, float] = {}
         self.pool = " ".join(rng.choice(WORDS[text]) for _ in range(POOL_WORDS))
-        #: Bytes that a UTF-16 unit of the pool has in a line.
+        #: The average number of bytes in a line per UTF-16 unit of the pool.
         self.bytes_per_unit = len(dumps(self.pool, style)) / (len(self.pool.encode("utf-16-le")) // 2)
 
     def messages(self) -> Iterator[dict[str, Any]]:
@@ -146,7 +147,7 @@ class _Session:
         rest: dict[str, Any] = {"api_message_id": message_id}
         if rng.random() < 0.3:
             rest["thinking_display"] = "updates"
-        # Other agents write less than the CLI does.
+        # Agents other than the CLI leave out some fields.
         bare = self.size != "large" and rng.random() < 0.1
 
         def event(kind: str, **fields: Any) -> dict[str, Any]:
@@ -183,7 +184,7 @@ class _Session:
         yield event("message_stop")
 
     def block(self, kind: Kind) -> tuple[dict[str, Any], str, list[str], dict[str, Any]]:
-        """The block as it starts, the key of its deltas' text, their texts, and the whole block."""
+        """Return the block as it starts, the key of its deltas' text, these texts, and the whole block."""
         rng = self.rng
         sizes = [self.units() for _ in range(1 + rng.randrange(2 if self.size == "large" else 40))]
         start = rng.randrange(len(self.pool))
@@ -203,7 +204,7 @@ class _Session:
         return {**tool, "input": {}}, "partial_json", cut, {**tool, "input": arguments}
 
     def units(self) -> int:
-        """How many UTF-16 units the next delta has."""
+        """Return the number of UTF-16 units in the next delta."""
         rng = self.rng
         chance = rng.random()
         if self.size == "large":
@@ -219,7 +220,7 @@ class _Session:
         return round(size / self.bytes_per_unit)
 
     def place(self, key: str) -> float:
-        """A random place for each key: an order of keys that is the session's own."""
+        """Return a sort position for a key. Each session has its own random order of keys."""
         if key not in self.places:
             self.places[key] = random.Random(self.id + key).random()
         return self.places[key]
@@ -228,7 +229,7 @@ class _Session:
         return {"type": kind, **fields, "session_id": self.id, "uuid": _uuid(self.rng)}
 
     def result(self) -> dict[str, Any]:
-        """With ``type`` late, and the text before it, as the CLI writes it."""
+        """Return a result in the CLI's order of keys: ``type`` is late, and the text comes before it."""
         return {
             "duration_api_ms": 685,
             "stop_reason": "end_turn",

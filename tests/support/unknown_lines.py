@@ -1,4 +1,4 @@
-"""Lines of types that no table has, and known ones to stand beside them."""
+"""Lines with unknown types, and known lines to put next to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEEP_ALIVE = b'{"type":"keep_alive"}'
 INIT = b'{"type":"system","subtype":"init","cwd":"/"}'
 RESULT = b'{"type":"result","subtype":"success"}'
 
-#: Types that no table has.
+#: Types that the protocol tables do not contain.
 TYPES = ["of_tomorrow", "von_übermorgen", 'with "quotes" and \\']
 
 

@@ -1,4 +1,4 @@
-"""The characters that are drawn as nothing, from ``tests/data/unseen.txt``."""
+"""The invisible characters, from ``tests/data/unseen.txt``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LIST = Path(__file__).parents[1] / "data" / "unseen.txt"
 
 
 def unseen() -> set[int]:
-    """All of them, by their numbers."""
+    """Return the code points of all invisible characters."""
     found: set[int] = set()
     for line in LIST.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):

@@ -1,4 +1,4 @@
-"""Results as lines, for the tests of what was used."""
+"""Result lines for the tests of usage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["model", "result"]
 
 
 def model(tokens: int, cost: float) -> dict[str, Any]:
-    """A value of ``modelUsage``, each kind of token with a count of its own."""
+    """Return a value of ``modelUsage`` in which each kind of token has a different count."""
     return {
         "inputTokens": tokens,
         "outputTokens": 2 * tokens,
@@ -19,7 +19,7 @@ def model(tokens: int, cost: float) -> dict[str, Any]:
 
 
 def result(total: float, tokens: int, *, session: str = "s", recent: Any = None, **others: Any) -> dict[str, Any]:
-    """A result with these running totals; ``recent`` is its ``model_usage_since_last_result``."""
+    """Return a result with these running totals. ``recent`` is its ``model_usage_since_last_result``."""
     message: dict[str, Any] = {
         "type": "result",
         "subtype": "success",

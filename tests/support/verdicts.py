@@ -1,4 +1,4 @@
-"""What ``Decoder`` and the schemas of ``protocol`` say of a line: valid, unknown, misfit or invalid."""
+"""The verdict of ``Decoder`` and of the schemas in ``protocol`` on a line: valid, unknown, misfit or invalid."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PARTS: dict[type[Unknown], str] = {
 
 
 class Part(NamedTuple):
-    """A part of a message that has no class: what it is, the JSON pointer to it, and whether its tag is known."""
+    """An unknown part of a message: its name, the JSON pointer to it, and whether its tag is known (a misfit)."""
 
     part: str
     at: str
@@ -62,7 +62,7 @@ class Part(NamedTuple):
 
 @functools.cache
 def load(name: str) -> Any:
-    """A file of the folder, as JSON."""
+    """Load a JSON file of the ``protocol`` folder."""
     return json.loads((FOLDER / name).read_text("utf-8"))
 
 
@@ -70,13 +70,13 @@ def load(name: str) -> Any:
 
 
 def decoded(schema: str, data: bytes, **options: Any) -> tuple[list[Any], Decoder[Any]]:
-    """All messages of a stream, and the decoder, which has counted them."""
+    """Decode a stream. Return its messages, and the decoder with its counts."""
     decoder: Decoder[Any] = Decoder(Record, **options) if schema == "records" else Decoder(**options)
     return [*decoder.feed(data), *decoder.close()], decoder
 
 
 def parts_in(value: Any, at: str = "") -> Iterator[Part]:
-    """The unknown parts of a message, in the order of its fields."""
+    """Yield the unknown parts of a message in the order of its fields."""
     if isinstance(value, Unknown):
         yield Part(_PARTS[type(value)], at, not value.reason.startswith(("unknown ", "no ")))
     elif isinstance(value, Wire):
@@ -88,7 +88,7 @@ def parts_in(value: Any, at: str = "") -> Iterator[Part]:
 
 
 def verdict_of(message: Any) -> Verdict:
-    """What the decoder has made of a line."""
+    """Return the decoder's verdict on a line."""
     if isinstance(message, InvalidLine):
         return "invalid"
     parts = list(parts_in(message))
@@ -99,12 +99,12 @@ def verdict_of(message: Any) -> Verdict:
 
 
 def closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema that accepts no line with anything unknown, as the README says how to make it."""
+    """Return the schema in its closed form, which rejects unknown parts, as the README of ``protocol`` explains."""
     return {**schema, "$defs": {n: not n.startswith("AnyOther") and s for n, s in schema["$defs"].items()}}
 
 
 def _any_of(validator: Any, choices: list[Any], value: Any, schema: Any) -> Iterator[ValidationError]:
-    """``anyOf`` without the reasons why each choice is refused, which take most of the time."""
+    """Check ``anyOf`` without collecting an error per choice, which takes most of the time."""
     if not any(validator.evolve(schema=choice).is_valid(value) for choice in choices):
         yield ValidationError("none of the choices")
 
@@ -114,7 +114,7 @@ _Fast: Any = validators.extend(Draft202012Validator, {"anyOf": _any_of})
 
 @functools.cache
 def validator(schema: str, *, open_sets: bool = True, definition: str = "", stock: bool = False) -> Any:
-    """The validator of a schema, or of one of its definitions; with ``stock``, jsonschema's own, which is slower."""
+    """Return the validator of a schema or of one of its definitions. ``stock`` selects jsonschema's own, slower one."""
     content = load(f"{schema}.schema.json")
     content = content if open_sets else closed(content)
     if definition:
@@ -126,9 +126,9 @@ _seen: dict[Any, Verdict] = {}
 
 
 def schema_verdict(schema: str, value: Any) -> Verdict:
-    """What a schema says of the object of a line.
+    """Return a schema's verdict on the object of a line.
 
-    The schemas look at types, keys and tags only, so lines of one shape have one verdict.
+    The schemas check only types, keys and tags, so all lines of one shape share a verdict.
     """
     shape = schema, _shape(value)
     if shape not in _seen:
@@ -139,7 +139,7 @@ def schema_verdict(schema: str, value: Any) -> Verdict:
 
 @functools.cache
 def _tag_fields() -> frozenset[str]:
-    """The keys whose strings a schema looks at."""
+    """Return the keys whose string values a schema checks."""
     found: set[str] = set()
     todo: list[Any] = [load(f"{name}.schema.json") for name in ("output", "input", "records")]
     while todo:
@@ -150,7 +150,7 @@ def _tag_fields() -> frozenset[str]:
     return frozenset(found)
 
 
-#: The keywords that compare a value with others.
+#: The JSON Schema keywords that compare a value with constants.
 _COMPARED = {"const", "enum", "not"}
 
 

@@ -1,7 +1,7 @@
-"""Event loops whose time is not the clock's: when nothing can run, it is the time of the next deadline at once.
+"""Event loops with virtual time. When no task can run, the time jumps to the next deadline.
 
-So what takes an hour takes no time, what happens is the same on every run, and a wait without end is an error. Only
-for what stays in one process and one thread.
+A wait of an hour takes no real time, every run is the same, and an endless wait is an error. This works only within one
+process and one thread.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["FOREVER", "VIRTUAL_BACKENDS", "VirtualBackend", "every_virtual_backe
 
 T = TypeVar("T")
 
-#: Seconds, of virtual time, after which whatever still waits will wait for ever.
+#: Virtual seconds after which a wait counts as endless.
 FOREVER = 1e6
 
 
 class _Selector(selectors.DefaultSelector):
-    """Does not wait: it says how long it would have waited."""
+    """A selector that never waits. It reports how long it would have waited."""
 
     def __init__(self, pass_time: Callable[[float], None]) -> None:
         super().__init__()
@@ -51,12 +51,12 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class VirtualBackend(NamedTuple):
-    """As :class:`async_backends.Backend`, in virtual time."""
+    """Like :class:`async_backends.Backend`, but with virtual time."""
 
     id: str
 
     def run(self, main: Callable[..., Awaitable[T]], *args: Any) -> T:
-        """Run ``main(*args)`` in a new loop. It fails if anything was left to the loop's exception handler."""
+        """Run ``main(*args)`` in a new loop. Fail if the loop's exception handler was called."""
         reported: list[dict[str, Any]] = []
 
         async def bounded() -> T:

@@ -1,8 +1,8 @@
-"""Drives a session, a decoder, a drain or an accumulator over its bounds, and says how much memory stays.
+"""Push a session, a decoder, a drain or an accumulator over its limits, and measure the memory that remains.
 
-Each function is run in a process of its own, by :func:`drive`, and returns numbers. Memory is what Python has allocated
-since the function called :func:`mark`, by tracemalloc, in bytes. Each goes well beyond its bound, and the long tests go
-further.
+:func:`drive` runs each function in a new process and returns its numbers. Memory is the number of bytes that Python has
+allocated since the call of :func:`mark`, measured with tracemalloc. Each function goes far beyond its limit, and even
+further in the long tests.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from long_tests import LONG
 from session_peer import Peer, allow, line, never, opened, queued_bytes
 
 MEGABYTE = 1_000_000
-#: Long enough for any machine; what is waited for is an event.
+#: Seconds after which a waiting test fails. Tests wait for events, so even a slow machine is fast enough.
 DEADLINE = 120
 
 
 def drive(name: str) -> dict[str, Any]:
-    """What the function of that name returns in a process of its own."""
+    """Run a function of this module in a new process, and return its result."""
     run = subprocess.run(
         [sys.executable, __file__, name], stdout=subprocess.PIPE, check=True, text=True, timeout=3 * DEADLINE
     )
@@ -40,12 +40,12 @@ def drive(name: str) -> dict[str, Any]:
 
 
 def often(long: int, short: int) -> int:
-    """How often something is done: so many times in the long tests, else fewer."""
+    """Return a number of repetitions: ``long`` in the long tests, else ``short``."""
     return long if LONG else short
 
 
 def mark() -> None:
-    """From now on memory counts."""
+    """Start measuring memory."""
     gc.collect()
     tracemalloc.start()
 
@@ -61,7 +61,7 @@ async def _answered(peer: Peer, count: int) -> None:
 
 
 async def long_request_ids() -> dict[str, Any]:
-    """30 ids of 1 MB, each answered with its whole id, and the last one delivered again."""
+    """Send 30 requests with ids of 1 MB. Each answer repeats the whole id. Then deliver the last request again."""
     async with opened(can_use_tool=allow) as (peer, session), anyio.create_task_group() as group:
         group.start_soon(session.__anext__)
         await anyio.wait_all_tasks_blocked()
@@ -84,7 +84,7 @@ async def long_request_ids() -> dict[str, Any]:
 
 
 async def many_request_ids() -> dict[str, Any]:
-    """5,000 ids, each answered; then the oldest and the newest delivered again."""
+    """Send 5,000 requests and answer each. Then deliver the oldest and the newest again."""
     async with opened(can_use_tool=allow) as (peer, session):
         peer.lines.clear()
         count = often(10_000, 5_000)
@@ -98,7 +98,7 @@ async def many_request_ids() -> dict[str, Any]:
 
 
 async def long_task_ids() -> dict[str, Any]:
-    """30 tasks with ids of 1 MB, and 5,000 with short ones; the last of each is known."""
+    """Start 30 tasks with ids of 1 MB, and 5,000 with short ids. The session must know the last task of each group."""
     async with opened() as (peer, session):
         mark()
         sizes: list[int] = []
@@ -125,7 +125,7 @@ def _task(subtype: str, task_id: str) -> dict[str, Any]:
 
 
 async def waiting_request_bytes() -> dict[str, Any]:
-    """100 questions with 1 MB each, of which none is answered until no more are read; then all are."""
+    """Send 100 questions of 1 MB. Answer none until the session stops reading, then answer all."""
     waiting: list[anyio.Event] = []
     more = anyio.Event()
     free = anyio.Event()
@@ -154,7 +154,7 @@ async def waiting_request_bytes() -> dict[str, Any]:
 
 
 async def answers_not_taken() -> dict[str, Any]:
-    """100 questions that are answered at once with the 1 MB that they bring, by a peer that takes no answer."""
+    """Send 100 questions whose answers contain their 1 MB of input, from a peer that accepts no answer."""
     async with opened(can_use_tool=allow) as (peer, session):
         peer.lines.clear()
         taken = anyio.Event()
@@ -175,7 +175,7 @@ async def answers_not_taken() -> dict[str, Any]:
 
 
 async def requests_in_one_line() -> dict[str, Any]:
-    """10,000 questions that one answer of the peer lists as open."""
+    """Send one answer that lists 10,000 open questions."""
 
     async def wait(_: CanUseToolRequest) -> PermissionResult:
         return await never()
@@ -188,7 +188,7 @@ async def requests_in_one_line() -> dict[str, Any]:
 
 
 async def control_messages_ahead() -> dict[str, Any]:
-    """300 questions of 100 kB, answered while nobody takes the messages; then all lines are taken."""
+    """Answer 300 questions of 100 kB while nobody takes messages from the session. Then take all lines."""
     async with opened(can_use_tool=allow) as (peer, session):
         peer.lines.clear()
         mark()
@@ -204,7 +204,7 @@ async def control_messages_ahead() -> dict[str, Any]:
 
 
 async def small_chunks() -> dict[str, Any]:
-    """20,100 chunks of one byte that are read while nobody takes the messages."""
+    """Send 20,100 chunks of one byte while nobody takes messages from the session."""
     async with opened(request_timeout=10 * DEADLINE) as (peer, session):
         text = line({"type": "user", "message": {"role": "user", "content": "x" * 280}}) * often(200, 60)
         mark()
@@ -215,7 +215,7 @@ async def small_chunks() -> dict[str, Any]:
                 await session.interrupt()
 
         async with anyio.create_task_group() as group:
-            group.start_soon(ask)  # who waits for an answer has the session read ahead
+            group.start_soon(ask)  # a waiting request makes the session read ahead
             await peer.asked("interrupt")
             peer.lines.clear()
             for byte in text:
@@ -228,7 +228,7 @@ async def small_chunks() -> dict[str, Any]:
 
 
 async def unknown_types() -> dict[str, Any]:
-    """40 lines of types of 1 MB that no table knows, decoded and looked at."""
+    """Decode 40 lines whose unknown types have 1 MB each, and read the types."""
     decoder = Decoder()
     list(decoder.feed(b'{"type":"system","subtype":"init"}\n{"type":"x"}\n' * 2))
     mark()
@@ -255,7 +255,7 @@ def _delta(text: str, index: int = 0) -> dict[str, Any]:
 
 
 async def accumulated_text() -> dict[str, Any]:
-    """A message of 200 MB in deltas of 100 kB, which never ends."""
+    """Accumulate a message of 200 MB in deltas of 100 kB, which never ends."""
     accumulator = Accumulator()
     accumulator.add(_event(_START))
     mark()
@@ -272,7 +272,7 @@ async def accumulated_text() -> dict[str, Any]:
 
 
 async def accumulated_pieces() -> dict[str, Any]:
-    """With room for 125,000 characters: pieces, blocks, unknown events and ids of sessions that hold little text."""
+    """Fill an accumulator for 125,000 characters with pieces, blocks, events and session ids that hold little text."""
     count = often(20_000, 2_500)
     max_chars = 50 * count
     found: dict[str, Any] = {"max_chars": max_chars}
@@ -300,7 +300,7 @@ async def accumulated_pieces() -> dict[str, Any]:
 
 
 async def mcp_server_that_never_reads() -> dict[str, Any]:
-    """4,500 notifications and 4,500 withdrawn requests, for a server whose lifespan never begins."""
+    """Send 4,500 notifications and 4,500 withdrawn requests to a server whose lifespan never begins."""
     from mcp.server.lowlevel import Server
 
     from claude_wire.integrations.mcp import InProcessMcpServer
@@ -331,7 +331,7 @@ async def mcp_server_that_never_reads() -> dict[str, Any]:
 
 
 async def usage_of_many_models() -> dict[str, Any]:
-    """Results, each of a session of its own with 50 models, whose names and numbers are long."""
+    """Add results of many sessions to a meter. Each has 50 models with long names and long numbers."""
     results, meter = often(10_100, 300), UsageMeter()
     mark()
     for number in range(results):
@@ -355,7 +355,7 @@ async def usage_of_many_models() -> dict[str, Any]:
 
 
 def _bridge(most: int, messages: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    """Give a bridge these messages, and say what stays: in bytes, and at most in megabytes."""
+    """Add these messages to a bridge. Return the bytes that remain, with ``most``, the limit in megabytes."""
     mark()
     ui, sent = Bridge(partial=True, prompts=True), 0
     for message in messages:
@@ -365,7 +365,7 @@ def _bridge(most: int, messages: Iterator[dict[str, Any]]) -> dict[str, Any]:
     return {"kept": kept(), "most": most, "sent": sent, "bridge": repr(ui)}
 
 
-#: Four bytes a character in Python, and on the wire.
+#: A character that takes four bytes in Python and on the wire.
 WIDE = "\U0001f600"
 
 
