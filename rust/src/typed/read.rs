@@ -420,7 +420,8 @@ impl<B: Builder> Reader<B> {
         if depth >= MAX_DEPTH {
             return None;
         }
-        let mut seen = 0u128;
+        // Two words: to shift a `u128` by a variable takes many instructions.
+        let mut seen = [0u64; 2];
         let mut before: Option<FieldId> = None;
         let mut expected = self.first[id];
         let mut at = white(data, at + 1);
@@ -441,11 +442,12 @@ impl<B: Builder> Reader<B> {
                 };
                 at = white(data, value);
                 if let Some(field) = field {
-                    let bit = 1u128 << (field - first);
-                    if seen & bit != 0 {
+                    let index = field - first;
+                    let (word, bit) = (&mut seen[index / 64 % 2], 1 << (index % 64));
+                    if *word & bit != 0 {
                         return None;
                     }
-                    seen |= bit;
+                    *word |= bit;
                     let slot = self.plan.fields[field].slot;
                     if let Some(kind) = self.plan.fields[field].kind {
                         let (value, end) = self.field(data, at, kind, field, depth)?;
@@ -474,6 +476,7 @@ impl<B: Builder> Reader<B> {
                 }
             }
         }
+        let seen = u128::from(seen[1]) << 64 | u128::from(seen[0]);
         if required & !seen != 0 {
             return None;
         }
@@ -703,7 +706,7 @@ impl<B: Builder> Reader<B> {
     fn text(&mut self, data: &[u8], start: usize) -> Option<(B::Value, usize)> {
         let (end, ascii) = string_end(data, start);
         if data.get(end) != Some(&b'"') {
-            return self.escaped(data, start, end);
+            return self.escaped(data, start, end, ascii);
         }
         let string = &data[start..end];
         let builder = &mut self.builder;
@@ -714,11 +717,17 @@ impl<B: Builder> Reader<B> {
     }
 
     #[cold]
-    fn escaped(&mut self, data: &[u8], start: usize, at: usize) -> Option<(B::Value, usize)> {
+    fn escaped(
+        &mut self,
+        data: &[u8],
+        start: usize,
+        at: usize,
+        ascii: bool,
+    ) -> Option<(B::Value, usize)> {
         if data.get(at) != Some(&b'\\') {
             return None;
         }
-        let (end, ascii) = unescape(data, start, at, &mut self.scratch)?;
+        let (end, ascii) = unescape(data, start, at, ascii, &mut self.scratch)?;
         Some((self.builder.text(&self.scratch, ascii)?, end + 1))
     }
 
@@ -845,7 +854,7 @@ impl<B: Builder> Reader<B> {
             let (key, slot) = self.keys.get(string, &mut self.kept, make)?;
             (key, end + 1, slot)
         } else {
-            let (key, end) = self.escaped(data, at + 1, end)?;
+            let (key, end) = self.escaped(data, at + 1, end, ascii)?;
             (key, end, None)
         };
         if let Some(slot) = slot {

@@ -28,7 +28,7 @@ fn skip_string(data: &[u8], start: usize, scratch: &mut Vec<u8>) -> Option<usize
     let (text, end, ascii) = match data.get(end)? {
         b'"' => (&data[start..end], end, ascii),
         b'\\' => {
-            let (end, ascii) = unescape(data, start, end, scratch)?;
+            let (end, ascii) = unescape(data, start, end, ascii, scratch)?;
             (scratch.as_slice(), end, ascii)
         }
         _ => return None,

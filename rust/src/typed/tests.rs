@@ -7,7 +7,8 @@ use serde_json::{json, Value as Json};
 
 use super::alike::Patterns;
 use super::memo::{Part, MAX_KEPT};
-use super::plain::{reader, word, Plain, Values, LATER};
+use super::plain::{field, reader, word, Plain, Values, LATER};
+use super::plan::{Class, Shape, Top, ANY};
 use super::{Line, Reader};
 
 fn read(reader: &mut Reader<Values>, block: &[u8]) -> Vec<Line<Plain>> {
@@ -642,4 +643,46 @@ proptest! {
         let cut = format!("{}\n", &line[..at]);
         prop_assert_eq!(read(&mut reader(), cut.as_bytes()).remove(0), Line::FallsThrough);
     }
+}
+
+#[test]
+fn a_class_may_have_more_than_64_fields() {
+    let mut reader = Reader::new(Values::default());
+    reader.change_plan(|plan| {
+        let mut fields: Vec<_> = (0..99)
+            .map(|slot| field(&format!("k{slot}"), Some(ANY), slot))
+            .collect();
+        fields.push(field("type", None, 0));
+        plan.fields.extend(fields);
+        plan.classes.push(Class::Planned(Shape {
+            class: ("Wide", 99),
+            fields: 0..100,
+            required: 1 << 98,
+            tag: b"wide".to_vec(),
+            extra: None,
+        }));
+        plan.tops = vec![Top {
+            tag: b"wide".to_vec(),
+            subtype: None,
+            class: 0,
+        }];
+    });
+    let mut wide = |slots: &[usize]| {
+        let pairs = slots.iter().map(|slot| format!(r#","k{slot}":"{slot}""#));
+        let line = format!("{{\"type\":\"wide\"{}}}\n", pairs.collect::<String>());
+        read(&mut reader, line.as_bytes()).remove(0)
+    };
+    let all: Vec<usize> = (0..99).collect();
+    let slots = all.iter().map(|slot| word(&slot.to_string())).collect();
+    let message = record("Wide", slots);
+    assert_eq!(wide(&all), Line::Message(message, false));
+    for slot in [0, 34, 63, 64, 97, 98] {
+        let twice = [&all[..], &[slot]].concat();
+        assert_eq!(wide(&twice), Line::FallsThrough, "k{slot} comes twice");
+    }
+    assert_eq!(
+        wide(&all[..98]),
+        Line::FallsThrough,
+        "a required key is absent"
+    );
 }

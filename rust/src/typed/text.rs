@@ -20,8 +20,8 @@ enum Form {
     Kept(usize),
     /// The string has no escapes.
     Plain { ascii: bool },
-    /// The index of the first backslash.
-    Escaped(usize),
+    /// The index of the first backslash, and whether the bytes before it are ASCII.
+    Escaped { at: usize, ascii: bool },
 }
 
 /// Finds the end of the string whose contents begin at `start`. Does not check escapes and UTF-8: [`Contents::make`] does.
@@ -38,7 +38,7 @@ pub fn contents<V: Clone>(strings: &mut Strings<V>, data: &[u8], start: usize) -
             Some(Contents { start, end, form })
         }
         b'\\' => {
-            let form = Form::Escaped(end);
+            let form = Form::Escaped { at: end, ascii };
             let end = escaped_end(data, end)?;
             Some(Contents { start, end, form })
         }
@@ -76,8 +76,8 @@ impl Contents {
                 strings.keep(string, &value);
                 Some(value)
             }
-            Form::Escaped(at) => {
-                let (_, ascii) = unescape(data, self.start, at, scratch)?;
+            Form::Escaped { at, ascii } => {
+                let (_, ascii) = unescape(data, self.start, at, ascii, scratch)?;
                 builder.text(scratch, ascii)
             }
         }
@@ -106,18 +106,24 @@ pub fn remembered<B: Builder>(
             Some((value, end))
         }
         b'\\' => {
-            let (end, ascii) = unescape(data, start, end, scratch)?;
+            let (end, ascii) = unescape(data, start, end, ascii, scratch)?;
             Some((builder.text(scratch, ascii)?, end))
         }
         _ => None,
     }
 }
 
-/// Decodes a string into `out`. Its contents begin at `start`, and its first backslash is at `at`. Returns the index of the closing quote,
-/// and whether the result is ASCII. Returns `None` for an invalid escape, for a lone surrogate, and if memory runs out.
-pub fn unescape(data: &[u8], start: usize, at: usize, out: &mut Vec<u8>) -> Option<(usize, bool)> {
+/// Decodes a string into `out`. Its contents begin at `start`, and its first backslash is at `at`; `ascii` says whether the bytes between
+/// are ASCII. Returns the index of the closing quote, and whether the result is ASCII. Returns `None` for an invalid escape, for a lone
+/// surrogate, and if memory runs out.
+pub fn unescape(
+    data: &[u8],
+    start: usize,
+    at: usize,
+    mut ascii: bool,
+    out: &mut Vec<u8>,
+) -> Option<(usize, bool)> {
     out.clear();
-    let mut ascii = data[start..at].is_ascii();
     out.try_reserve(at - start).ok()?;
     out.extend_from_slice(&data[start..at]);
     let (mut at, mut ahead) = (at, Ahead::default());
