@@ -201,6 +201,23 @@ def test_a_decoder_dies_with_its_last_reference() -> None:
         gc.enable()
 
 
+def test_the_words_of_the_header_are_not_slots() -> None:
+    program = """
+from claude_wire.native.functions import functions
+class Feeder:
+    __slots__ = ("feeder",)
+new = functions()["new_feed_method"]
+for slot in range(3):
+    try:
+        Feeder.feed = new((Feeder, slot, b"", lambda self, data: data, None))
+    except SystemError:
+        print("refused")
+print(Feeder().feed("taken"))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["refused", "refused", "taken"]
+
+
 def test_what_is_unusual_is_in_its_place() -> None:
     decoder = Decoder()
     for _ in range(2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import datetime
 import decimal
 import enum
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import threading
 import uuid
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -399,6 +401,32 @@ def test_a_message_that_is_changed_by_force_is_no_danger(value: Any) -> None:
             function(message)
     Fields.optional.__set__(message, "back")
     require_same(message)
+
+
+def test_a_field_that_is_unset_is_left_out_natively() -> None:
+    natively(Fields(1))
+    for message in (Fields(1, kept=msgspec.UNSET), Fields(1, word=msgspec.UNSET), Fields(msgspec.UNSET)):
+        assert natively(message) == by_msgspec(message)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python has only compact strings")
+@pytest.mark.parametrize("text", ["ascii", "\xe9\xe8", "\u20ac"])
+def test_a_string_that_is_not_compact_is_left_to_msgspec(text: str) -> None:
+    new, memory = ctypes.pythonapi.PyUnicode_FromUnicode, ctypes.pythonapi.PyUnicode_AsUnicode
+    new.restype, memory.restype = ctypes.py_object, ctypes.c_void_p
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        made = new(None, ctypes.c_ssize_t(len(text)))
+        wide = ctypes.create_unicode_buffer(text)
+        ctypes.memmove(memory(ctypes.py_object(made)), wide, len(text) * ctypes.sizeof(ctypes.c_wchar))
+    assert made == text  # the comparison gives the string its characters
+    assert writer.write({"a": made}) is None
+    assert encode({"a": made}) == by_msgspec({"a": text})
+
+
+def test_encode_lines_takes_only_a_list() -> None:
+    with pytest.raises(SystemError, match="a bug in claude_wire"):
+        writer._encode_lines((({},), 0))  # type: ignore[arg-type]  # it raises
 
 
 # --- what encode is ---------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from claude_wire.errors import HandleError, LineTooLongError
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.block import Block
+from claude_wire.native.functions import functions_if_any
 from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
 from each import each
@@ -545,3 +546,24 @@ def test_the_unfinished_line_remains() -> None:
     buffer.free()
     with pytest.raises(HandleError):
         buffer.unfinished()
+
+
+@pytest.mark.parametrize("keepends", [True, False])
+def test_without_memory_for_a_line_the_block_is_refused(keepends: bool) -> None:
+    memory = pytest.importorskip("_testcapi", reason="this Python has no functions for tests of C")
+    split = functions_if_any().get("lines_with_ends" if keepends else "bare_lines")
+    if split is None:
+        pytest.skip("Python splits the lines")
+    line = b"x" * 1000 + b"\n" * keepends
+    refused = 0
+    for start in range(20):
+        memory.set_nomemory(start, start + 1)
+        try:
+            lines = split(b"x" * 1000 + b"\n" + line)
+        except MemoryError:
+            refused += 1
+            continue
+        finally:
+            memory.remove_mem_hooks()
+        assert lines == [line, line]
+    assert refused
