@@ -88,7 +88,8 @@ impl<'a> Still<'a> {
     /// Returns the UTF-8 that CPython keeps for a compact string that is not ASCII, or its characters if CPython has no UTF-8 yet.
     /// Returns `None` for a string that is not compact.
     fn text(self) -> Option<Text<'a>> {
-        // SAFETY: as of `ascii`; if the string has UTF-8, it has as many bytes of that as it says.
+        // SAFETY: this is a string, and `load` has tested that strings have the layout of `flags`. Its lengths are those of its characters and
+        // of its UTF-8.
         unsafe {
             let bits = self.flags();
             let len = self.word(flags::LENGTH) as usize;
@@ -117,7 +118,7 @@ impl<'a> Still<'a> {
 #[inline(never)]
 fn whole_number(value: Still<'_>) -> Seen<Still<'_>> {
     let mut overflow: c_int = 0;
-    // SAFETY: see `api`.
+    // SAFETY: the int is alive, and this thread holds the interpreter's lock.
     let number =
         unsafe { (api().PyLong_AsLongLongAndOverflow)(value.pointer(), &raw mut overflow) };
     if overflow == 0 {
@@ -239,12 +240,12 @@ impl Objects {
         if self.classes.shape(class.pointer() as usize).is_some() {
             return Seen::Other;
         }
-        // SAFETY: see `api`; the class of a class is a class.
+        // SAFETY: both are live classes, since the class of a class is a class. This thread holds the interpreter's lock.
         if unsafe { (api().PyType_IsSubtype)(class.class(), self.meta.pointer()) } != 0 {
             return Seen::Unplanned(class);
         }
         // As msgspec does: methods that such a class overrides are not called.
-        // SAFETY: see `api`.
+        // SAFETY: it is a live class.
         #[allow(clippy::useless_conversion)] // Where a long has 64 bits.
         if u64::from(unsafe { (api().PyType_GetFlags)(class.pointer()) }) & IS_DICT != 0 {
             return Seen::Dict;
@@ -262,7 +263,7 @@ impl<'a> Source<'a> for Objects {
     fn look(&self, value: Still<'a>) -> Seen<Still<'a>> {
         let class = value.class();
         let api = api();
-        // SAFETY: see `api`; each function gets an object of its class, and runs no other code.
+        // SAFETY: this thread holds the interpreter's lock. Each function gets a live object of its class, and runs no other code.
         unsafe {
             if class == api.PyUnicode_Type {
                 return Seen::Text;
@@ -337,7 +338,7 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn extra(&self, record: Still<'a>, fields: &Fields) -> Option<Still<'a>> {
-        // SAFETY: as of `field`. For an emptied slot, returns a value that is no dict.
+        // SAFETY: as in `field`. For an emptied slot, returns a value that is not a dict.
         unsafe {
             let extra = record.word(fields.extra);
             (extra != api()._Py_NoneStruct).then(|| {
@@ -349,7 +350,7 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn is_known(&self, record: Still<'a>, fields: &Fields) -> bool {
-        // SAFETY: as of `field`.
+        // SAFETY: as in `field`.
         let differs =
             |place: &FieldSlot| unsafe { record.word(place.slot) as usize ^ place.omitted };
         let differ =
@@ -563,7 +564,7 @@ const PART: usize = 32 * 1024;
 /// Appends `more` to a `bytes` object, of which the first `usize` bytes are used. Resizes the object to `room` bytes if it is too small,
 /// or to its exact length if `room` is 0. Returns `None` if memory runs out.
 fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<(Object, usize)> {
-    // SAFETY: see `api`. No other code has a reference to the bytes, and the copy ends within their length. A failed resize sets the
+    // SAFETY: this thread holds the interpreter's lock. No other code has a reference to the bytes, and the copy ends within their length. A failed resize sets the
     // pointer to null, and `owned` then returns `None`.
     unsafe {
         let (bytes, len) = match bytes {
@@ -595,7 +596,7 @@ fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<
 /// Returns the lines of the messages before the first one that the fallback has to encode, and their number. Returns `None` if memory
 /// runs out, or while the writer is in use.
 fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Object, usize)> {
-    // SAFETY: only functions that CPython calls call this, with the lock held; `is_busy` is cleared below.
+    // SAFETY: only functions that CPython calls call this, with the lock held; `end` clears `is_busy`.
     let state = unsafe { state()? };
     let (mut unwritten, mut count) = (None, 0);
     let write = |writer: &mut Writer<Objects, Fields, Object>| {
@@ -622,11 +623,7 @@ fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Obje
         appended(lines, writer.written(), 0)
     };
     let lines = write(&mut state.writer);
-    let before = unwritten.and_then(|unwritten| want(state, &unwritten));
-    state.writer.clear();
-    state.is_busy = false;
-    // Last, since freeing the class may run code that encodes.
-    drop(before);
+    end(state, unwritten.as_ref());
     lines.map(|(lines, _)| (lines, count))
 }
 
@@ -638,10 +635,7 @@ fn line(message: Still<'_>) -> Option<Object> {
     let line = match state.writer.line(message) {
         Ok(()) => bytes(state.writer.written()),
         Err(unwritten) => {
-            let before = want(state, &unwritten);
-            state.is_busy = false;
-            // Last, since freeing the class may run code that encodes.
-            drop(before);
+            end(state, Some(&unwritten));
             return None;
         }
     };
@@ -650,15 +644,20 @@ fn line(message: Still<'_>) -> Option<Object> {
     line
 }
 
-/// Remembers the class that needs a shape. Returns the class remembered before, which the caller drops last.
-#[cold]
-fn want(state: &mut State, unwritten: &Unwritten<Still<'_>>) -> Option<Object> {
-    let Unwritten::Wants(class) = unwritten else {
-        return None;
+/// Ends the use of the state. Remembers the class that needs a shape, if there is one.
+#[inline(never)]
+fn end(state: &mut State, unwritten: Option<&Unwritten<Still<'_>>>) {
+    let before = match unwritten {
+        // SAFETY: the message keeps its class alive.
+        Some(Unwritten::Wants(class)) => unsafe {
+            state.wanted.replace(Object::borrowed(class.pointer()))
+        },
+        _ => None,
     };
-    // SAFETY: the message keeps its class alive.
-    let class = unsafe { Object::borrowed(class.pointer()) };
-    state.wanted.replace(class)
+    state.writer.clear();
+    state.is_busy = false;
+    // Last, since freeing the class may run code that encodes.
+    drop(before);
 }
 
 unsafe extern "C" fn encode(
