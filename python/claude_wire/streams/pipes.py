@@ -69,14 +69,16 @@ class _Descriptor(Sink):
         if self._waits:
             fd, write = self._fd, os.write
             try:
-                while True:
-                    line = self.rest or pop()
-                    if line is None:
-                        return True
+                line = self.rest or pop()
+                while line is not None:
                     self.rest = line
                     written = write(fd, line)
-                    # A memoryview does not copy the rest of a long line after each write.
-                    self.rest = memoryview(line)[written:] if written < len(line) else b""
+                    if written == len(line):
+                        self.rest = b""
+                        line = pop()
+                    else:  # a memoryview does not copy the rest of a long line after each write
+                        self.rest = line = memoryview(line)[written:]
+                return True
             except BlockingIOError:
                 pass
         return False
