@@ -1,4 +1,4 @@
-"""What tests of sessions must not leave behind."""
+"""A fixture that checks that a test of sessions leaves nothing in the queues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from session_peer import queued_bytes
 
 @pytest.fixture
 def nothing_is_queued() -> Iterator[None]:
-    """Fails a test that leaves bytes in the queues; whatever byte budget it sets ends with it."""
+    """Fail a test that leaves bytes in the queues, and restore the byte budget after the test."""
     gc.collect()
     before, limit = queued_bytes(), byte_budget()
     yield

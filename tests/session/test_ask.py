@@ -1,4 +1,4 @@
-"""``claude_wire.ask``: the CLI for one prompt, which has ended whatever comes of it."""
+"""``claude_wire.ask`` starts the CLI for one prompt. The process has ended when the call returns or raises."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from claude_wire.errors import MaxTurnsError, SessionNotFoundError, StructuredOu
 from claude_wire.messages import InitializeRequest, PermissionResult
 from claude_wire.session.open import SessionArguments
 
-#: Answers ``initialize``. Then asks whether it may use a tool for a prompt, and ends the turn with what it was told; or
-#: does what its argument says.
+#: An agent that answers ``initialize``. For a prompt it asks whether it may use a tool, and ends the turn with the
+#: decision as the result; or it does what its command-line argument says.
 AGENT = """
 for text in sys.stdin:
     message = json.loads(text)
@@ -170,7 +170,8 @@ def test_a_session_that_is_gone_raises_before_a_process_is_started(backend: Back
             with pytest.raises(SessionNotFoundError, match=r"does not exist in .*projects.*No conversation") as caught:
                 await claude_wire.ask("x", options, env=env)
             assert caught.value.folder == str(projects)
-        # One that is there, under any working directory, is for the CLI to judge: it is started.
+        # If the session has a file in the folder of any working directory, the library starts the CLI and lets it
+        # decide.
         (projects / "-elsewhere").mkdir()
         (projects / "-elsewhere" / f"{session}.jsonl").touch()
         with pytest.raises((ProcessError, ProcessInputError), match="127"):

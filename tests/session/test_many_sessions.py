@@ -1,4 +1,4 @@
-"""Many sessions at once in one process, with permission callbacks: 1,000 in memory, and 50 with children."""
+"""Many concurrent sessions with permission callbacks in one process: 1,000 in memory, 50 with child processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from claude_wire.testing import Recording, Replay
 SESSIONS = 1_000
 CHILDREN = 50
 QUESTIONS = 3
-#: What a session in memory must not exceed, several times what it holds; see benches/test_session.py.
+#: The most bytes that an idle session in memory may use. This is several times the measured size; see
+#: benches/test_session.py.
 IDLE_BYTES = 200 * 1024
 
 every_loop = pytest.mark.parametrize("backend", [ASYNCIO, TRIO], ids=["asyncio", "trio"])
@@ -49,7 +50,7 @@ def question(session: int, number: int) -> bytes:
 
 
 class Pair:
-    """A session in memory and its other side, which asks some questions after a prompt, and ends with a result."""
+    """A session in memory and its agent, which asks permission questions after a prompt and then sends a result."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -64,7 +65,7 @@ class Pair:
         return request.deny("no") if request.input["number"] == 1 else request.allow()
 
     async def answer(self) -> None:
-        """The other side."""
+        """Play the agent: ask the questions after a prompt, and collect the answers of the session."""
         async for line in self.sent:
             message = json.loads(line)
             if message["type"] == "user":
@@ -81,7 +82,7 @@ class Pair:
 
     @property
     def is_right(self) -> bool:
-        """Whether each question has its own answer."""
+        """Whether every question got the answer that belongs to it."""
         given = {answer["request_id"]: answer["response"] for answer in self.answers}
         return len(self.answers) == QUESTIONS and all(
             given[f"ask-{number}"]["behavior"] == ("deny" if number == 1 else "allow")
@@ -183,7 +184,7 @@ def test_an_idle_session_holds_little_memory(backend: Backend) -> None:
                 gc.collect()
                 return tracemalloc.get_traced_memory()[0]
 
-            before = await enter(20)  # what is made once is made now
+            before = await enter(20)  # creates the shared objects, so the next measurement counts only sessions
             after = await enter(200)
             for pair in pairs:
                 await pair.session.aclose()
@@ -200,7 +201,7 @@ def test_an_idle_session_holds_little_memory(backend: Backend) -> None:
 
 @pytest.fixture(autouse=True)
 def _many_descriptors() -> Iterator[None]:
-    """Room for six descriptors of each child, and those that the test has anyway."""
+    """Raise the limit of open files: each child needs six descriptors, and the test process needs some more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < 20 * CHILDREN:
         resource.setrlimit(resource.RLIMIT_NOFILE, (20 * CHILDREN, hard))

@@ -1,4 +1,4 @@
-"""Runs and prompts of a session: which results it waits for, who gets them, and callers that take turns."""
+"""Runs and prompts of a session: the results that a run waits for, and callers of ``ask()`` that take turns."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ def test_a_prompt_that_was_not_sent_can_be_sent_again_under_its_uuid(backend: Ba
     backend.run(main)
 
 
-# --- a prompt that the CLI has had already ----------------------------------------------------------------------------
+# --- a prompt that the CLI already has --------------------------------------------------------------------------------
 
 
 def _is_had(peer: Peer, replays: bool) -> Callable[[], Any]:
-    """What the CLI 2.1.331 says to a prompt whose uuid is in the session that was resumed."""
+    """Answer as CLI 2.1.331 answers a prompt whose uuid is already in the resumed session."""
 
     async def answer() -> None:
         prompt = (await peer.until(peer.prompts))[-1]
@@ -213,7 +213,7 @@ def test_who_waits_for_a_prompt_that_another_task_cancels_ends_though_the_agent_
 
 @every_backend
 def test_a_prompt_that_is_taken_out_of_the_queue_has_no_other_prompts_result(backend: Backend) -> None:
-    """A result that names nobody may have been for both, until the CLI says of the second one that it is cancelled."""
+    """A result without prompt uuids may answer both prompts, until the CLI reports that the second one is cancelled."""
 
     async def main() -> None:
         async with opened() as (peer, session), anyio.create_task_group() as group:
@@ -273,7 +273,7 @@ def test_a_prompt_counts_when_another_one_with_its_uuid_was_given_up_before_it_w
 
 @every_virtual_backend
 def test_a_task_that_may_not_read_changes_nothing_for_the_one_that_does(virtual: VirtualBackend) -> None:
-    """The end of a prompt wakes the reader, also when another task has tried to read meanwhile."""
+    """The end of a prompt wakes the task that reads, even if another task tried to read in the meantime."""
 
     async def main() -> None:
         peer = Peer({"cancel_async_message": {"cancelled": True}})
@@ -292,11 +292,14 @@ def test_a_task_that_may_not_read_changes_nothing_for_the_one_that_does(virtual:
     virtual.run(main)
 
 
-# --- who may ask ------------------------------------------------------------------------------------------------------
+# --- callers of ask() take turns --------------------------------------------------------------------------------------
 
 
 async def _answers_in_order(peer: Peer) -> None:
-    """Answers each prompt with its own text. Fails if one is sent before the one before it has its answer."""
+    """Answer each prompt with its own text.
+
+    Fail if the session sends a prompt before the previous one has its answer.
+    """
     for number in range(3):
         prompt = (await peer.until(lambda number=number: peer.prompts()[number:]))[0]
         await anyio.wait_all_tasks_blocked()
@@ -338,7 +341,7 @@ def test_a_caller_that_gives_up_while_it_waits_has_sent_nothing_and_lets_the_nex
                     group.start_soon(ask, number)
                     await anyio.wait_all_tasks_blocked()
                 scopes[1].cancel()
-                scopes[0].cancel()  # in the middle of its turn
+                scopes[0].cancel()  # its prompt is sent, and its turn is running
                 await anyio.wait_all_tasks_blocked()
                 sent = [prompt["message"]["content"] for prompt in peer.prompts()]
                 assert sent == ["0", "2"]
@@ -414,7 +417,7 @@ def test_an_interrupt_within_a_callback_returns_its_answer_and_then_the_callback
         async with opened(can_use_tool=decide) as (peer, session):
             peer.say(Peer.permission("p"))
             asked = await peer.asked("interrupt")
-            peer.say(Peer.cancel("p"))  # the CLI withdraws its question first
+            peer.say(Peer.cancel("p"))  # the CLI withdraws its question before it answers the interrupt
             await anyio.wait_all_tasks_blocked()
             assert not cancelled.is_set()
             peer.answer(asked["request_id"], {"still_queued": ["q"]})

@@ -1,4 +1,4 @@
-"""The end of a run: who waits for what works in the background, how each wait ends, and what it says of failures."""
+"""The end of a run: how long it waits for background work, what ends each wait, and which error a failure raises."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from run_messages import BACKGROUND, IDLE, RUNNING, ended, listed, started
 from session_peer import INIT, RESULT, Peer
 from virtual_time import VirtualBackend, every_virtual_backend
 
-#: The result of a turn that background work began.
+#: The result of a turn that began because background work ended.
 WOKEN = {**RESULT, "result": "woken", **BACKGROUND}
 FAILED = {"type": "result", "subtype": "error_during_execution", "is_error": True, "errors": ["no"]}
 
-#: What a CLI says to one prompt: messages, and the seconds that pass before the next ones.
+#: The CLI's reply to one prompt: messages (dicts), pauses in seconds (numbers), and None for the end of the output.
 Script = list[Any]
 
 
 class Talking(Peer):
-    """Says what a script has, once it has a prompt."""
+    """A peer that waits for a prompt and then plays a script."""
 
     def __init__(self, script: Script) -> None:
         super().__init__()
@@ -50,7 +50,10 @@ class Talking(Peer):
 
 
 async def in_session(script: Script, use: Callable[[Session], Any]) -> tuple[Any, float]:
-    """Use a session with a CLI that says this. Gives what came of it, or what was raised, and the seconds it took."""
+    """Run ``use`` on a session whose CLI plays the script.
+
+    Return the result or the exception, and the seconds it took.
+    """
     peer = Talking(script)
     async with anyio.create_task_group() as group:
         async with peer.session() as session:
@@ -71,7 +74,10 @@ async def ask(session: Session, **how: Any) -> str | None:
 
 
 async def run(session: Session, **how: Any) -> tuple[int, str | None, Any]:
-    """The number of results, how the iteration has ended, and its error."""
+    """Send a prompt and read its run.
+
+    Return the number of results, the reason of the end, and the type of the error.
+    """
     await session.query("go")
     messages = session.receive_run(**how)
     count = len([message async for message in messages if isinstance(message, ResultMessage)])
@@ -87,30 +93,30 @@ NO_STATE = [INIT, started("t"), RESULT]
 @pytest.mark.parametrize(
     ("script", "how", "outcome", "seconds"),
     [
-        # The last result of the run, after a subagent of 20 s; or the result of the turn.
+        # A subagent works for 20 s: ask() returns the last result of the run or, with until="turn", the first result.
         ([*AGENT, 20, ended("t"), listed(), INIT, WOKEN, IDLE], {}, "woken", 20),
         ([*AGENT, 20, ended("t"), listed(), INIT, WOKEN, IDLE], {"until": "turn"}, "done", 0),
         ([*NO_STATE, 20, ended("t"), INIT, WOKEN], {}, "woken", 20),
-        # Commands are waited for as long as is said, and the turn that their end brings, too.
+        # ask() waits `shells` seconds for a background command, and for the turn that follows its end.
         ([*SHELL, 8, ended("s"), listed(), RUNNING, INIT, WOKEN, IDLE], {}, "done", 0),
         ([*SHELL, 8, ended("s"), listed(), RUNNING, INIT, WOKEN, IDLE], {"shells": 5}, "done", 5),
         ([*SHELL, 8, ended("s"), listed(), 0.5, RUNNING, INIT, WOKEN, IDLE], {"shells": 9}, "woken", 8.5),
         ([*SHELL, 8, ended("s"), listed(), 0.5, RUNNING, INIT, WOKEN, IDLE], {"shells": None}, "woken", 8.5),
-        # A command that was stopped brings no turn.
+        # No turn follows a background command that was stopped.
         ([*SHELL, 8, ended("s", "stopped"), listed(), IDLE], {"shells": 9}, "done", 8),
         ([*SHELL, 8, ended("s", "stopped"), listed()], {"shells": 9}, "done", 8 + SETTLE_SECONDS),
-        # Its end was not said, but it is in the list no more.
+        # The CLI does not report the end of the task, but drops it from the list of background tasks.
         ([*AGENT, 20, listed(), IDLE], {}, "done", 20),
-        # A task in the foreground belongs to its turn, also if it goes on after that.
+        # The run does not wait for a foreground task, even if the task continues after the result of its turn.
         ([RUNNING, INIT, started("t", is_backgrounded=False), RESULT, IDLE, 9, ended("t")], {}, "done", 0),
-        # The CLI ends: after its work, or in the middle of it.
+        # The CLI ends, after its work or in the middle of it.
         ([RUNNING, INIT, RESULT, 1, None], {}, "done", 1),
         ([*AGENT, 5, None], {}, SessionEndedError, 5),
         ([*AGENT, 5, None], {"until": "turn"}, "done", 0),
-        # Failures: of the prompt's own turn, of a later one, and of an earlier one. The run is waited for.
+        # The turn of the prompt fails, or a later turn of the run does. ask() waits for the whole run before it raises.
         ([RUNNING, INIT, started("t"), FAILED, 20, ended("t"), INIT, WOKEN, IDLE], {}, ExecutionError, 20),
         ([*AGENT, 20, ended("t"), INIT, {**FAILED, "origin": WOKEN["origin"]}, IDLE], {}, ExecutionError, 20),
-        # A budget that trips in a subagent: it is stopped, and no result follows.
+        # A subagent exceeds the budget: the CLI stops the subagent, and no result follows.
         ([*AGENT, 4, ended("t", "stopped"), listed(), IDLE], {}, SubagentStoppedError, 4),
         ([*NO_STATE, 4, ended("t", "stopped"), listed()], {}, SubagentStoppedError, 4 + SETTLE_SECONDS),
         (
@@ -119,10 +125,10 @@ NO_STATE = [INIT, started("t"), RESULT]
             MaxBudgetError,
             0,
         ),
-        # The host has stopped it by a request: a turn takes that up.
+        # The host stops the subagent by a request: another turn follows.
         ([*AGENT, 4, ended("t", "stopped"), listed(), 1, INIT, WOKEN, IDLE], {}, "woken", 5),
         ([*NO_STATE, 4, ended("t", "stopped"), listed(), 1, INIT, WOKEN], {}, "woken", 5),
-        # A CLI that never gets idle, though nothing is known to be under way.
+        # The CLI never reports that it is idle, although no work is known to be running: `ceiling` ends the wait.
         ([RUNNING, INIT, RESULT], {"ceiling": 30}, "done", 30),
     ],
 )  # fmt: skip

@@ -1,11 +1,11 @@
-"""The end of a run under any interleaving of a host and an agent that takes its time, against what the agent did.
+"""Random schedules of a host and a slow agent: check the ends of runs and the results of ``ask()`` against the agent.
 
-The promises: a run ends by itself when every prompt has its result, and not before; it does end; ``ask()`` gives the
-result that answers its prompt, or says why there is none; callers take turns. The agent merges prompts that wait, puts
-some into a turn that is under way, has had some before, and says as much of it as agents of its kind do. A script runs
-in one event loop, in virtual time.
+The promises: a run ends when every prompt has its result, and not earlier; it always ends; ``ask()`` returns the result
+that answers its prompt, or an error that says why there is none; callers take turns. The agent merges waiting prompts,
+adds some to a running turn, and already has some prompts. Each kind of agent reports as much about this as a real agent
+of its kind does. Each script runs in one event loop, in virtual time.
 
-``CLAUDE_WIRE_LONG=1`` runs more of them.
+``CLAUDE_WIRE_LONG=1`` runs more scripts.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from session_peer import INIT, RESULT, Peer
 from virtual_time import VirtualBackend, every_virtual_backend
 
 EXAMPLES = 3_000 if os.environ.get("CLAUDE_WIRE_LONG") else 75
-#: Seconds until an agent has read what it was sent, and until it begins a turn; well below SETTLE_SECONDS together.
+#: Seconds until the agent has read a message, and seconds until it starts a turn. Their sum is well below
+#: SETTLE_SECONDS.
 READING, STARTING = 0.3, 0.2
 
 
 class Kind(NamedTuple):
-    """What an agent says, and does."""
+    """The features of an agent: which messages it sends, and how it treats prompts."""
 
     names: bool = True
     states: bool = True
@@ -40,7 +41,7 @@ class Kind(NamedTuple):
     merges: bool = True
 
 
-#: By name: today's CLI, with and without being asked for its state; one that is older; and a plain agent.
+#: Kinds of agents by name: today's CLI with and without state messages, an older CLI, and a minimal agent.
 KINDS = {
     "today": Kind(),
     "no states": Kind(states=False),
@@ -50,14 +51,14 @@ KINDS = {
 
 
 class Said(NamedTuple):
-    """A prompt as the agent got it."""
+    """A prompt that the agent received."""
 
     uuid: str | None
     text: str
 
 
 class Agent(Peer):
-    """Answers each prompt with a result whose text is that of all prompts that its turn was for."""
+    """An agent that ends each turn with a result. The text of the result joins the texts of all prompts of the turn."""
 
     def __init__(self, kind: Kind, durations: list[float]) -> None:
         super().__init__()
@@ -67,12 +68,13 @@ class Agent(Peer):
         self.answers["cancel_async_message"] = self._cancel
         self.arrived: list[Said] = []
         self.queue: list[Said] = []
-        # What it did: the texts of results, and of prompts that it took out of its queue or had before.
+        # The texts of the results that it sent, of the prompts that it cancelled, and of the prompts that it already
+        # had.
         self.results: list[str] = []
         self.cancelled: list[str] = []
         self.had: list[str] = []
         self.turn: list[Said] = []
-        # Background work: how much was begun, what goes on, and what has ended and had no turn.
+        # Background tasks: the number started, the running ones, and the ended ones that wait for a turn.
         self.begun = 0
         self.running: dict[str, anyio.CancelScope] = {}
         self.ended: list[str] = []
@@ -91,11 +93,11 @@ class Agent(Peer):
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether the agent has no prompts, turns or background tasks left."""
         return not (self.arrived or self.queue or self.turn or self.running or self.ended)
 
     def wake(self, seconds: float) -> None:
-        """Background work begins now and takes so long. Its end brings a turn, unless a turn under way takes it up."""
+        """Start a background task of this many seconds. Its end starts a turn, unless a running turn handles it."""
         self.begun += 1
         task = f"t{self.begun}"
         about = {"task_id": task, "description": "d", "task_type": "local_agent"}
@@ -105,7 +107,7 @@ class Agent(Peer):
         self._group.start_soon(self._end, task, seconds)
 
     def stop(self) -> None:
-        """A budget has tripped: all background work is stopped, and no turn follows."""
+        """Exceed the budget: stop all background tasks without a turn after them."""
         for task, scope in self.running.items():
             scope.cancel()
             self.stopped += 1
@@ -119,7 +121,7 @@ class Agent(Peer):
         with self.running[task]:
             await anyio.sleep(seconds)
         if self.running.pop(task, None) is None:
-            return  # it was stopped
+            return  # stop() has ended it already
         self.ended.append(task)
         if self.kind.inits:
             self._notify(task)
@@ -189,14 +191,14 @@ class Agent(Peer):
         background = not self.queue and bool(self.ended)
         if background:
             task = self.ended.pop(0)
-            # An agent that does not say when a turn begins says of an end only with its turn. Else nobody could know
-            # how long to wait for the turns of several that have ended.
+            # An agent that does not announce its turns reports the end of a task only when the turn for it starts.
+            # Otherwise a host could not know how long to wait for the turns of several ended tasks.
             if not self.kind.inits:
                 self._notify(task)
         else:
             count = len(self.queue) if self.kind.merges else 1
             self.turn, self.queue = self.queue[:count], self.queue[count:]
-            if not self.turn:  # cancelled just before
+            if not self.turn:  # the prompts were cancelled a moment ago
                 self._rest()
                 return
         for said in self.turn:
@@ -214,7 +216,8 @@ class Agent(Peer):
                 count = len(folded)
                 self.say({"type": "system", "subtype": "injected", "message_count": count, "content_length": 1})
             self.turn += folded
-        if self.fold and not stopped:  # a further request of the turn has taken them up, and nothing is said of it
+        # the running turn has handled the ended tasks, and the agent does not report that
+        if self.fold and not stopped:
             if not self.kind.inits:
                 for task in self.ended:
                     self._notify(task)
@@ -242,7 +245,7 @@ class Agent(Peer):
 
 
 class World:
-    """A session with such an agent, and who uses it."""
+    """A session with a simulated agent, and the tasks that use the session."""
 
     def __init__(self, group: anyio.abc.TaskGroup, agent: Agent) -> None:
         self.group = group
@@ -262,7 +265,7 @@ class World:
         uuid = None if how == "unnamed" or (how == "old" and not self.agent.kind.names) else f"u-{text}"
         if uuid is not None:
             self.uuids.append(uuid)
-        if how == "old" and uuid is None:  # an agent that tells nothing of uuids has none that it had
+        if how == "old" and uuid is None:  # only a prompt with a uuid can be one that the agent already has
             text = f"p{self.count}"
         return UserMessage.of(text, uuid=uuid)
 
@@ -310,7 +313,7 @@ class World:
             await anyio.sleep(0.01)
 
     async def read(self) -> None:
-        """Somebody reads to the end of the run, unless somebody reads already."""
+        """Start a task that reads to the end of the run, unless a task already reads."""
         if self.reader is not None or any(text not in self.asked for text in self.askers):
             return
         self.gone = anyio.Event()
@@ -322,7 +325,7 @@ class World:
                     await self.take()
                     assert self.agent.done, "the run ended before its work"
                 except HandleError:
-                    pass  # one asks
+                    pass  # a task calls ask(), so this one may not read
             self.reader = None
             self.gone.set()
 
@@ -395,7 +398,7 @@ async def play(kind: Kind, durations: list[float], script: list[tuple[Any, ...]]
                     await anyio.sleep(*arguments)
                 elif (done := getattr(world, name)(*arguments)) is not None:
                     await done
-            # Everybody who waits gets what they wait for, and then a run ends soon after the work.
+            # Every waiting caller gets its result. After that a run ends soon after the agent's work.
             with anyio.fail_after(10_000):
                 while any(text not in world.asked for text in world.askers):
                     await anyio.sleep(1)
@@ -414,7 +417,7 @@ async def play(kind: Kind, durations: list[float], script: list[tuple[Any, ...]]
 
 
 def check(world: World) -> None:
-    """What became of each that was asked is what the agent did with it."""
+    """Check that the outcome of each ask() matches what the agent did with its prompt."""
     agent = world.agent
     for text, outcome in world.asked.items():
         if outcome == "answered" or outcome == "stopped":
@@ -424,7 +427,8 @@ def check(world: World) -> None:
         elif outcome == "cancelled":
             assert text in agent.cancelled
         elif outcome.startswith("another"):
-            # Two prompts, then two results that name nobody: they are for one each, or the first is for both.
+            # Two prompts, then two results without prompt uuids. Either each prompt has one, or the first result
+            # answers both.
             assert agent.kind.merges
             assert not agent.kind.names
         else:
@@ -434,10 +438,10 @@ def check(world: World) -> None:
 @every_virtual_backend
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.sampled_from(sorted(KINDS)), DURATIONS, st.lists(STEPS, max_size=25))
-# A prompt without a uuid is taken out of the queue, which the answer to the interrupt does not name.
+# The interrupt removes a prompt without a uuid from the queue. The answer to the interrupt cannot name that prompt.
 @example("today", [0.0], [("query", "unnamed"), ("sleep", 0.3), ("interrupt", True)])
 @example("no states", [0.0], [("query", "unnamed"), ("sleep", 0.3), ("interrupt", True)])
-# Two that end at once, in the turn and behind it: each has a turn of its own.
+# Two background tasks end at the same time, during the turn or after it. Each gets a separate turn.
 @example("no names", [0.6], [("query", "named"), ("sleep", 0.6), ("wake", 0.0), ("wake", 0.0)])
 @example("no names", [0.6], [("query", "named"), ("sleep", 0.6), ("wake", 5.0), ("wake", 5.0)])
 @example("no names", [0.6], [("query", "named"), ("sleep", 0.6), ("read",), ("wake", 0.0), ("wake", 0.0)])

@@ -1,4 +1,4 @@
-"""What a session reads ahead is bounded: by the byte budget, and by the requests that wait for their answers."""
+"""The byte budget and the number of unanswered requests limit how much a session reads ahead."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_reading_ahead_stops_at_the_byte_budget_and_goes_on_when_there_is_room(b
                 while queued_bytes() < before + budget:
                     await anyio.sleep(0.001)
             for _ in range(3):
-                await anyio.sleep(0.05)  # as often as it looks for room
+                await anyio.sleep(0.05)  # longer than the session waits before it checks for room again
             assert peer.output.waiting > 40
             assert before + budget <= queued_bytes() < before + budget + 22_000
             assert not peer.answers_to("p")
-            # By the consumer it comes to the question; or by the room that it makes.
+            # The consumer reads up to the question, or frees enough of the budget for the session to read it.
             got = [await session.__anext__() for _ in range(95)]
             await peer.answer_to("p")
             got += await rest(session)
@@ -58,7 +58,7 @@ def test_one_session_that_exhausts_the_budget_does_not_silence_the_others(backen
             with anyio.fail_after(60):
                 while queued_bytes() < before + 2 * SHARE_BYTES:
                     await anyio.sleep(0.001)
-            async with opened_for_questions() as (other, _):  # with initialize, and its answer
+            async with opened_for_questions() as (other, _):  # this also exchanges initialize and its answer
                 other.say(*(numbered(number, 1000) for number in range(100)), Peer.permission("p"))
                 await other.answer_to("p")
             assert numbers([await session.__anext__()]) == [0]
@@ -108,7 +108,7 @@ def test_a_peer_that_goes_on_asking_is_read_no_further_until_there_is_room(
                 while peer.output.waiting > 190:
                     await anyio.sleep(0.001)
             for _ in range(3):
-                await anyio.sleep(0.06)  # as often as it looks for room
+                await anyio.sleep(0.06)  # longer than the session waits before it checks for room again
             assert peer.output.waiting > 170
             go.set()
             for request_id in ids:
@@ -128,7 +128,7 @@ def test_a_peer_that_goes_on_asking_is_read_no_further_until_there_is_room(
 def test_the_timers_of_callbacks_that_are_over_do_not_count(
     backend: Backend, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long their time would have been: else the session would read nothing any more after some thousands."""
+    """Otherwise the session would stop reading after a few thousand callbacks with long timeouts."""
     monkeypatch.setattr(control_module, "MAX_TASKS", 5)
 
     async def main() -> None:
@@ -187,7 +187,7 @@ def test_a_session_whose_requests_are_too_many_bytes_reads_nothing_more(
 def test_the_bytes_of_requests_that_are_over_do_not_count(
     backend: Backend, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the session would read nothing any more after some tens of megabytes."""
+    """Otherwise the session would stop reading after some tens of megabytes of finished requests."""
     monkeypatch.setattr(control_module, "MAX_WAITING_BYTES", 2000)
 
     async def main() -> None:

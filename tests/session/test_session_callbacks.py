@@ -1,4 +1,4 @@
-"""Session: hooks, MCP servers, elicitation, dialogs, and what the CLI asks otherwise."""
+"""Session: hooks, MCP servers, elicitation, dialogs, and other requests of the CLI."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_mcp_servers_are_connected_called_and_closed(backend: Backend) -> None:
             assert "inside" not in raised["error"]["message"]
             assert (unknown["id"], unknown["error"]["code"]) == (9, -32601)
             assert (await response("notifies"))["id"] == 10
-            # What a server starts of itself.
+            # A request that the MCP server sends to the CLI.
             await calc.send({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
             sent = [(asked["server_name"], asked["message"]["method"]) for asked in peer.requests("mcp_message")]
             assert sent == [("other", "notifications/progress"), ("calc", "roots/list")]
@@ -345,14 +345,14 @@ def test_dialogs_of_known_kinds_are_shown_and_others_never_answered(backend: Bac
     backend.run(main)
 
 
-# --- what is asked otherwise ------------------------------------------------------------------------------------------
+# --- unsupported and repeated requests --------------------------------------------------------------------------------
 
 
 @every_backend
 def test_unknown_requests_get_the_error_answer_that_the_cli_expects(backend: Backend) -> None:
     async def main() -> None:
         async with opened() as (peer, session):
-            # A request that only hosts send is as unknown.
+            # The session treats a request that only hosts may send ("interrupt") like an unknown one.
             peer.say(Peer.request("u", "of_tomorrow", x=1), Peer.request("h", "interrupt"), numbered(1), RESULT)
             for request_id, subtype in ("u", "of_tomorrow"), ("h", "interrupt"):
                 answer = await peer.answer_to(request_id)
@@ -391,7 +391,7 @@ def test_a_request_that_cannot_be_read_gets_an_error_answer(backend: Backend) ->
             def answers() -> list[dict[str, Any]]:
                 return [message for message in peer.lines if message["type"] == "control_response"]
 
-            await peer.until(lambda: len(answers()) >= 7)  # those without an id and with a number have one, too
+            await peer.until(lambda: len(answers()) >= 7)  # requests with a missing or numeric id get an answer, too
             await anyio.wait_all_tasks_blocked()
             assert len(answers()) == 7
 
@@ -400,7 +400,7 @@ def test_a_request_that_cannot_be_read_gets_an_error_answer(backend: Backend) ->
 
 @every_backend
 def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_does(backend: Backend) -> None:
-    """The CLI answers a request without an id by an answer without one, and repeats any other id."""
+    """Like the CLI, leave out the id if the request has none, and otherwise repeat it, whatever its type."""
 
     async def main() -> None:
         async with opened(can_use_tool=allow) as (peer, session):
@@ -410,7 +410,7 @@ def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_does(ba
                 nameless,
                 {**question, "request_id": 7},
                 {**question, "request_id": "7"},
-                {**question, "request_id": 7.0},  # the same number, which has its answer
+                {**question, "request_id": 7.0},  # equal to the id 7, which was answered already
                 {**question, "request_id": 0.5},
                 {**question, "request_id": None},
                 {"type": "control_request", "request_id": 8},
@@ -435,7 +435,7 @@ def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_does(ba
                 ("'none'", "error"),
                 ("'last'", "success"),
             ]
-            await peer.until(lambda: len(answers()) >= len(expected))  # callbacks end in any order
+            await peer.until(lambda: len(answers()) >= len(expected))  # the callbacks may end in any order
             await anyio.wait_all_tasks_blocked()
             assert answers() == sorted(expected)
 
@@ -528,7 +528,7 @@ def test_a_request_that_comes_twice_is_answered_once(backend: Backend) -> None:
 
 @every_backend
 def test_of_answered_requests_the_last_4096_are_remembered(backend: Backend) -> None:
-    """What comes a second time is answered a second time only if so many others were answered in between."""
+    """A repeated request gets a second answer only if 4096 other requests were answered in between."""
     answers: Counter[str] = Counter()
 
     class Forgetful(Peer):
@@ -547,7 +547,7 @@ def test_of_answered_requests_the_last_4096_are_remembered(backend: Backend) -> 
             for first, last in ((0, 1), (1, 2), (2, 1000), (1000, 2000), (2000, 3000), (3000, 4097)):
                 peer.say(*(Peer.request(request_id, "nonsense") for request_id in ids[first:last]))
                 await peer.until(partial(all_answered, last))
-            # The oldest that is remembered, the newest, and the one that was forgotten for the newest.
+            # The oldest id that the session remembers, the newest one, and the id that it has just forgotten.
             peer.say(*(Peer.request(request_id, "nonsense") for request_id in (ids[1], ids[-1], ids[0])))
             await peer.until(lambda: answers[ids[0]] == 2)
             await anyio.wait_all_tasks_blocked()
@@ -607,7 +607,8 @@ def test_callbacks_begin_in_the_order_of_their_requests(backend: Backend) -> Non
             await anyio.lowlevel.checkpoint()
             return request.allow()
 
-        for _ in range(10):  # trio runs what comes together in any order, but that may be the right one
+        # trio schedules ready tasks in random order, so a wrong order may need several tries to show
+        for _ in range(10):
             begun.clear()
             async with opened(can_use_tool=decide) as (peer, _):
                 numbers = range(20)

@@ -1,4 +1,4 @@
-"""Session.guards: which hooks and permission callbacks the CLI has confirmed, what they fit, and their calls."""
+"""Session.guards: the hooks and callbacks that the CLI has confirmed, the tools they match, and their calls."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_hooks_that_the_cli_has_not_registered_are_an_error_at_the_beginning(bac
                 assert [one.confirmed for one in session.guards] == [None, None]
             async with opened(Peer({"initialize": answer}), can_use_tool=allow) as (_, plain):
                 assert plain.guards == (Guard(name="allow", event="can_use_tool"),)
-        async with opened(hooks=HOOKS) as (_, silent):  # an older CLI does not say
+        async with opened(hooks=HOOKS) as (_, silent):  # an older CLI does not report which guards it has
             assert [one.confirmed for one in silent.guards] == [None, None]
 
     backend.run(main)
@@ -113,7 +113,7 @@ def test_a_permission_callback_is_confirmed_by_the_command_line_or_the_dialect()
         (".*sh", True),
         ("^bash$", False),
         ("Read.*", False),
-        ("(?<name>Bash", True),  # Python cannot read it, JavaScript may
+        ("(?<name>Bash", True),  # not a valid pattern in Python, but perhaps one in JavaScript
     ],
 )
 def test_a_matcher_is_compared_as_the_cli_compares_it(matcher: str | None, fits: bool) -> None:
@@ -181,7 +181,7 @@ def test_a_client_is_told_what_the_cli_of_a_supervisor_was_started_without(
         assert caplog.text == ""
         assert await confirmed(Started(hooks=ids[1:])) == [False, False, None]
         assert "without: can_use_tool, the PreToolUse hook guard, the MCP server calc" in caplog.text
-        assert await confirmed(None) == [None, None, None]  # an older supervisor
+        assert await confirmed(None) == [None, None, None]  # an older supervisor does not report guards
         assert await confirmed(Started(), role="viewer") == [None, None, None]
         assert caplog.text == ""
 

@@ -1,4 +1,4 @@
-"""Consumer and session take turns at reading: every message comes once, in order, wherever they change."""
+"""The consumer and the session alternate in reading. Every message arrives once and in order, wherever they switch."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def places(got: list[Any]) -> list[Any]:
     ]
 
 
-#: What the consumer gets of them.
+#: What the consumer receives from SAID: the number of each message, and (line number, byte offset) of each bad line.
 PLACES = [1, (3, len(SAID[0] + SAID[1])), 2, 3, (10, len(WHOLE) - len(SAID[-1]) - 3), 4]
 
 
 @every_virtual_backend
 @pytest.mark.parametrize("taken", [0, 1, 2, 3])
 def test_the_consumer_may_leave_off_anywhere(virtual: VirtualBackend, taken: int) -> None:
-    """For each place in the stream: up to there the consumer reads, from there on nobody, until all is answered.
+    """At every byte of the stream, let the consumer stop there and the session read the rest until all is answered.
 
-    Each is one in eight for a loop and a number of messages that are taken, and each for all of them in the long tests.
+    The short tests try every eighth byte per loop and number of messages taken; the long tests try every byte.
     """
 
     async def main(cut: int) -> None:
@@ -60,13 +60,13 @@ def test_the_consumer_may_leave_off_anywhere(virtual: VirtualBackend, taken: int
                 async for message in session:
                     got.append(message)
 
-            # First it comes, and goes, so that something was read ahead before.
+            # The consumer starts and stops once first, so the session has already read ahead.
             peer.write(SAID[0][:7])
             await anyio.sleep(1)
             async with anyio.create_task_group() as group:
                 group.start_soon(consume)
                 await anyio.sleep(1)
-                # The first chunk is the last that is read ahead; the second one is the consumer's own.
+                # The session reads the first chunk ahead. The consumer reads the second one itself.
                 for chunk in WHOLE[7:12], WHOLE[12:cut]:
                     peer.write(chunk)
                     await anyio.sleep(1)
@@ -90,7 +90,7 @@ def test_the_consumer_may_leave_off_anywhere(virtual: VirtualBackend, taken: int
 
 @every_virtual_backend
 def test_the_consumer_may_come_back_anywhere_and_go_again(virtual: VirtualBackend) -> None:
-    """Byte by byte, with a consumer that is there for so many bytes and away for as many."""
+    """Feed single bytes. The consumer iterates for ``stretch`` bytes, then is away for as many."""
 
     async def main(stretch: int) -> None:
         async with opened_for_questions() as (peer, session):

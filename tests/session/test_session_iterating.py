@@ -1,4 +1,4 @@
-"""One task iterates over a session at a time, and what it leaves is left to who comes next."""
+"""Only one task at a time iterates over a session. The next task receives the messages that it has not read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_one_task_iterates_at_a_time(backend: Backend) -> None:
 
 @every_backend
 def test_a_callback_that_begins_in_the_midst_of_a_step_may_not_read_or_ask_beside_it(backend: Backend) -> None:
-    """The step of the consumer goes on behind the question, so nobody else has one, and nothing is sent."""
+    """The consumer's step is still running, so the callback can neither read a message nor send a prompt."""
 
     async def main() -> None:
         begun = anyio.Event()
@@ -120,7 +120,7 @@ def test_control_messages_that_were_seen_ahead_are_served_once_and_then_forgotte
                 for number in range(5):
                     request_id = f"p{turn}-{number}"
                     peer.say(numbered(number), Peer.permission(request_id), Peer.cancel("nobody's"))
-                    await peer.answer_to(request_id)  # nobody iterates
+                    await peer.answer_to(request_id)  # the session reads ahead, because no task iterates
                 assert numbers([await session.__anext__() for _ in range(5)]) == list(range(5))
                 peer.say(numbered(5))
                 assert numbers([await session.__anext__()]) == [5]
@@ -147,7 +147,7 @@ def test_a_session_leaves_the_stream_to_its_owner(backend: Backend) -> None:
 
 
 class Late:
-    """A source that has a chunk in hand when its step is cancelled, and gives it all the same."""
+    """A source that returns a chunk although its step was cancelled."""
 
     def __init__(self, chunk: bytes) -> None:
         self._chunks = [chunk]
@@ -218,7 +218,7 @@ def test_a_question_that_comes_in_the_moment_of_closing_is_left_to_who_comes_nex
         async with peer.session(can_use_tool=allow):
             peer.say(Peer.permission("first"))
             await peer.answer_to("first")
-            await anyio.wait_all_tasks_blocked()  # it reads ahead, and waits for a chunk
+            await anyio.wait_all_tasks_blocked()  # the session now waits for the next chunk to read ahead
             peer.say(numbered(0), Peer.permission("late"))
         assert not peer.answers_to("late")
         taken: list[Any] = []

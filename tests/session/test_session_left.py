@@ -1,4 +1,4 @@
-"""A session leaves nothing behind: no task, descriptor, thread or child."""
+"""A session that ends leaves no task, descriptor, thread or child process behind."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_process_leaves_no_descriptor_thread_or_child(backend: Backend, how: s
 
 @linux_only
 def test_a_session_that_is_dropped_with_its_closed_loop_ends_its_process() -> None:
-    """The loop is closed while a task iterates, and nobody cancels that task."""
+    """The loop closes while a task iterates over the session, and the task is never cancelled."""
     pids: list[int] = []
 
     async def use() -> None:

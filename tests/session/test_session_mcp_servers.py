@@ -1,4 +1,4 @@
-"""Session: MCP servers that are set during the session. The session and the CLI agree on them, whatever happens."""
+"""Session.set_mcp_servers: the session and the CLI always agree on the MCP servers, even if the request fails."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUBTYPE = "mcp_set_servers"
 
 
 class Counted:
-    """An MCP server that counts how often it was connected and closed."""
+    """An MCP server that counts its connections and closes."""
 
     def __init__(self) -> None:
         self.connected = self.closed = 0
@@ -47,7 +47,7 @@ class Counted:
 
 
 def done(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer of a CLI that has done as asked; the session does not read what is in there."""
+    """The CLI's answer to a request that succeeded. The session ignores its contents."""
     return {"added": [], "removed": [], "errors": {}}
 
 
@@ -91,7 +91,7 @@ def test_without_a_clear_answer_both_sets_of_servers_stay_up_to_the_next_call(
             del peer.answers[SUBTYPE]
             await ends(session, peer, {"new": new})
             await anyio.wait_all_tasks_blocked()
-            # The CLI may have done as asked, or not: it can call either server.
+            # The CLI may or may not have applied the change, so the session must serve both servers.
             assert await is_served(peer, "old")
             assert await is_served(peer, "new")
             session._request_timeout = 60.0
@@ -130,7 +130,10 @@ def test_what_the_cli_has_not_taken_is_closed(
 
 
 class Slow(Counted):
-    """An MCP server that takes seconds to close, and is not to be connected until then, as one of the package mcp."""
+    """An MCP server that needs seconds to close.
+
+    Like a server of the package mcp, it cannot be connected before that.
+    """
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -273,7 +276,7 @@ def test_a_second_call_at_the_same_time_is_refused_and_changes_nothing(backend: 
 
 
 class Meddling(Counted):
-    """An MCP server that sets the session's MCP servers as soon as it is called."""
+    """An MCP server that tries to change the session's MCP servers whenever it is called."""
 
     session: Session
     error: Exception | None = None
@@ -293,7 +296,7 @@ def test_a_server_that_calls_it_during_the_call_does_not_wait_for_ever(backend: 
         async with opened() as (peer, server.session), anyio.create_task_group() as group:
             group.start_soon(server.session.set_mcp_servers, {"meddling": server})
             asked = await peer.asked(SUBTYPE)
-            # As a CLI that shakes hands with the server before it answers.
+            # Call the new server before answering, like a CLI that does the MCP handshake first.
             assert await is_served(peer, "meddling")
             assert "call is running" in str(server.error)
             peer.answer(asked["request_id"], done(asked))

@@ -1,10 +1,11 @@
-"""A session under any interleaving: scripts of what peer, host and consumer do, against a simple model of the outcome.
+"""Random scripts of the peer, the host and the consumer of a session, checked against a simple model.
 
-The promises: every message reaches the consumer once, in order, wherever chunks are cut and whoever reads; every
-request of the peer is answered once, unless it is withdrawn; every request of ours ends once, as it should; nothing
-waits for ever. A script runs in one event loop, in virtual time, so that the same script gives the same outcome.
+The promises: every message reaches the consumer once and in order, wherever chunks are cut and whichever side reads;
+every request of the peer is answered once, unless the peer withdraws it; every request of ours ends once, with the
+right outcome; nothing waits forever. A script runs in one event loop and in virtual time, so it always has the same
+outcome.
 
-``CLAUDE_WIRE_LONG=1`` runs more of them.
+``CLAUDE_WIRE_LONG=1`` runs more scripts.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from claude_wire.messages import InterruptRequest, PermissionResult
 from session_peer import Peer, line, numbered, queued_bytes
 from virtual_time import VirtualBackend, every_virtual_backend
 
-#: Seconds that a callback may take; that a step of the session takes at most, which is what the model does not know.
+#: Seconds: the timeout of a callback, and the most that one step of the session takes. The model allows for the latter.
 OVERRUN, SLACK = 50.0, 2.0
-#: Longer than anything in a script.
+#: Seconds; longer than any wait in a script.
 LONG = 10_000.0
-#: More bytes than a stream has.
+#: A byte position that no stream reaches.
 NEVER = 1 << 60
 
 EXAMPLES = 5_000 if os.environ.get("CLAUDE_WIRE_LONG") else 200
@@ -46,52 +47,52 @@ EXAMPLES = 5_000 if os.environ.get("CLAUDE_WIRE_LONG") else 200
 
 @pytest.fixture(scope="module", autouse=True)
 def _same_order_every_time() -> None:
-    """Let trio run its tasks in an order that hypothesis knows, as pytest-trio does."""
+    """Make trio schedule its tasks in a reproducible order for Hypothesis, as pytest-trio does."""
     run = pytest.importorskip("trio")._core._run
     run._ALLOW_DETERMINISTIC_SCHEDULING = True
     register_random(run._r)
 
 
 class Asked(NamedTuple):
-    """A request of the peer."""
+    """A request that the peer sent."""
 
     kind: str
-    #: The first byte behind its line, in the stream.
+    #: The position in the stream just after its line.
     end: int
 
 
 class World:
-    """A session, its peer, its consumer and its callers, and what each of them has seen."""
+    """A session with its peer, its consumer and its callers, and a record of what each of them saw."""
 
     def __init__(self, group: anyio.abc.TaskGroup) -> None:
         self.group = group
         self.peer = Peer()
         del self.peer.answers["initialize"]
         self.session = self.peer.session(can_use_tool=self._decide, callback_timeout=OVERRUN)
-        # What the peer has said: all of it, how much of it was given to the stream, and when each byte count was.
+        # Everything that the peer wrote, how many bytes of it the stream has, and the time at which it had that many.
         self.said = bytearray()
         self.given = 0
         self.given_at: list[tuple[int, float]] = []
         self.errors_at: list[int] = []
         self.ended = False
         self.count = 0
-        # Requests of the peer by id; when a withdrawal of them ends in the stream.
+        # Requests of the peer by id, and the position in the stream at which the withdrawal of a request ends.
         self.asked: dict[str, Asked] = {}
         self.withdrawals: dict[str, int] = {}
-        # What callbacks are told to do, and when they were; how often they began, and when.
+        # The verdict for each callback and the time it was given; an event per verdict; the time each callback began.
         self.verdicts: dict[str, tuple[str, float]] = {}
         self.told: dict[str, anyio.Event] = {}
         self.begun: dict[str, float] = {}
-        # Our requests: their outcomes, and what is known of their answers.
+        # Our requests by number: their outcomes, timeouts and answers.
         self.outcomes: dict[int, tuple[str, float]] = {}
         self.timeouts: dict[int, tuple[float, float]] = {}
         self.callers: dict[int, anyio.CancelScope] = {}
         self.answered: dict[int, tuple[str, int]] = {}
-        # The consumer.
+        # The consumer: what it received, its cancel scope, and whether it has stopped.
         self.got: list[Any] = []
         self.consumer: tuple[anyio.CancelScope, anyio.Event] | None = None
         self.stopped = False
-        # Faults that the script has.
+        # The faults that the script injects.
         self.closed = self.send_failed = self.ended_early = False
 
     # --- the peer
@@ -153,12 +154,11 @@ class World:
 
     @staticmethod
     def _number(request: dict[str, Any]) -> int:
-        # Which one it is of ours is in how many seconds it may take; the session does not send that, so it is
-        # carried by the only field there is.
+        # The only free field of the request carries our number.
         return int(request["spare"])
 
     def give(self, share: float) -> None:
-        """Let the stream have so much of what was said and not given yet, cut wherever that is."""
+        """Give the stream this share of the pending bytes, wherever that cuts them."""
         size = round((len(self.said) - self.given) * share)
         if size and not self.ended:
             self.peer.output.write(bytes(self.said[self.given : self.given + size]))
@@ -166,13 +166,13 @@ class World:
             self.given_at.append((self.given, anyio.current_time()))
 
     def give_all_but(self, count: int) -> None:
-        """All of it but so many bytes: a line that is cut near its end."""
+        """Give the stream all pending bytes except the last ``count``, to cut a line near its end."""
         left = len(self.said) - self.given
         if left > count:
             self.give((left - count) / left)
 
     def give_bytes(self) -> None:
-        """All of it, byte by byte."""
+        """Give the stream all pending bytes one by one."""
         while self.given < len(self.said) and not self.ended:
             self.give(1 / (len(self.said) - self.given))
 
@@ -182,11 +182,11 @@ class World:
             self.peer.output.write(OSError("of the stream"))
 
     def end(self) -> None:
-        """Close the output, where it stands; what was not given is never said."""
+        """Close the output now and drop the pending bytes."""
         if not self.ended:
             self.ended = self.ended_early = True
             del self.said[self.given :]
-            # A last line counts without its line feed.
+            # The last line is complete even without its line feed, so count one byte more.
             self.given_at.append((self.given + 1, anyio.current_time()))
             self.peer.output.end()
 
@@ -290,10 +290,10 @@ class World:
         self.closed = True
         await self.session.aclose()
 
-    # --- what must have come of it
+    # --- checks of the outcome ----------------------------------------------------------------------------------------
 
     def expected(self) -> list[Any]:
-        """What the consumer gets of all that was given: numbers, places of bad lines, and errors."""
+        """What the consumer must receive from the given bytes: message numbers, places of bad lines, and errors."""
         expected: list[Any] = []
         data = bytes(self.said[: self.given])
         errors = list(self.errors_at)
@@ -331,7 +331,7 @@ class World:
         return seen
 
     def given_by(self, end: int) -> float | None:
-        """When so many bytes had been given; None if they were not."""
+        """The time at which the stream had this many bytes, or None if it never had."""
         return next((at for given, at in self.given_at if given >= end), None)
 
     def check_answers(self) -> None:
@@ -387,8 +387,8 @@ class World:
             elif outcome == "not sent":
                 assert self.send_failed
             if outcome in ("timeout", "cancelled") and number in sent:
-                # At the end nothing is withdrawn any more, nor while nothing can be sent; nor what was just answered,
-                # nor what has just failed, because reading did, when its caller gives up.
+                # The session does not withdraw a request after the end, while sending fails, just after the answer has
+                # arrived, or if reading failed before its caller gave up.
                 just_ended = (answered is not None and answered <= at) or (outcome == "cancelled" and self.errors_at)
                 excused = self.closed or self.ended_early or self.send_failed or just_ended
                 assert excused or sent[number] in withdrawn, "a request was not withdrawn"
@@ -397,7 +397,7 @@ class World:
 
 
 class Numbered(InterruptRequest, tag="interrupt", kw_only=True, frozen=True):
-    """An interrupt that can be told from others."""
+    """An interrupt request with a number, to distinguish it from others."""
 
     spare: str
 
@@ -413,7 +413,7 @@ def action(name: str, *arguments: Any) -> st.SearchStrategy[tuple[Any, ...]]:
     return st.tuples(st.just(name), *arguments)
 
 
-#: Which of those that there are, modulo their number.
+#: Selects one of the existing items: an index, taken modulo their number.
 which = st.integers(0, 5)
 STEPS = st.one_of(
     action("message", st.sampled_from([0, 0, 0, 40])),
@@ -442,8 +442,7 @@ STEPS = st.one_of(
 FAULTS = st.one_of(
     action("fail"), action("end"), action("close"), action("sending", st.sampled_from(["fails", "fails", "fine"]))
 )
-#: What a hand-over between the consumer and the reading ahead is made of: a line that is cut, by a chunk that one of
-#: them reads, while the other one reads the rest.
+#: A line cut in two, where either the consumer or the read-ahead gets the first part and the other one the rest.
 CUT = st.integers(1, 60).map(
     lambda count: [("message", 0), ("ask", "polite"), ("give_all_but", count), ("sleep", 0.02)]
 )
@@ -461,7 +460,7 @@ FAULTY = scripts(STEPS, STEPS, STEPS, FAULTS)
 
 
 async def play(script: list[tuple[Any, ...]]) -> None:
-    """Run a script, let what is left come to its end, and check all promises."""
+    """Run a script, let all pending work finish, and check all promises."""
     before = queued_bytes()
     async with anyio.create_task_group() as group:
         world = World(group)
@@ -476,7 +475,7 @@ async def play(script: list[tuple[Any, ...]]) -> None:
                     await result
             world.sending("fine")
             world.give(1.0)
-            # Nobody iterates any more, and everything that can be answered is.
+            # Stop the consumer, and wait until the session has answered everything that it can.
             await world.leave()
             await anyio.sleep(5 * OVERRUN)
             if not world.errors_at:
@@ -506,7 +505,7 @@ def at_most(examples: int) -> settings:
     return settings(max_examples=examples, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-#: Read ahead, then by the consumer up to the middle of a line, and ahead again.
+#: The session reads ahead, then the consumer reads up to the middle of a line, then the session reads ahead again.
 HANDED_OVER: list[tuple[Any, ...]] = [
     *(("message", 0), ("give", 1.0), ("sleep", 0.02)),
     *(("consume", "all", 0), ("tick", 6), ("message", 0), ("give", 1.0), ("tick", 6)),

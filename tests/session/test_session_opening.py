@@ -1,4 +1,4 @@
-"""Session: what it takes, how it is entered, and initialize."""
+"""Session: its arguments, entering it, and ``initialize``."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_a_permission_callback_beside_another_permission_prompt_tool_is_refused(
 
 
 FORMATS = ("--input-format", "stream-json", "--output-format", "stream-json")
-#: Command lines whose programs never ask, and what the message says to add or to take away.
+#: Command lines of programs that never ask for permission, and the part of the error that says what to change.
 NEVER_ASKS = {
     "agent": (["./agent.py"], "'--permission-prompt-tool', 'stdio': add both"),
     "another": (["./agent.py", "--permission-prompt-tool", "mcp__a__b"], "another permission_prompt_tool"),
@@ -185,7 +185,7 @@ ASKING = (
     ["./agent.py", "--permission-prompt-tool", "mcp__a__b", *ASKS],
     ["ssh", "host", "claude --output-format stream-json --input-format stream-json --permission-prompt-tool stdio"],
     ["sh", "-c", "exec claude --permission-prompt-tool='stdio'"],
-    # The values of other flags are no flags.
+    # The value of another flag may contain text that looks like a flag.
     ["./agent.py", *ASKS, *ClaudeOptions(debug="x --permission-prompts none").arguments()],
     ["./agent.py", *ASKS, *ClaudeOptions(managed_settings={"note": "say --permission-prompts none"}).arguments()],
     ["./agent.py", *ASKS, *ClaudeOptions(system_prompt="see --permission-prompt-tool mcp__a__b").arguments()],
@@ -283,7 +283,8 @@ def test_initialize_tells_of_the_callbacks_beside_what_is_asked_for(backend: Bac
 def test_what_is_said_twice_to_initialize_is_an_error_and_nothing_is_sent(backend: Backend) -> None:
     async def main() -> None:
         async with Peer().session() as plain:
-            await plain.initialize(InitializeRequest(sdkMcpServers=["theirs"]))  # nothing of ours: no conflict
+            # this session has no servers, so there is no conflict
+            await plain.initialize(InitializeRequest(sdkMcpServers=["theirs"]))
         peer = Peer()
         async with peer.session(hooks={"Stop": [HookMatcher(hook)]}, mcp_servers={"c": Server()}) as session:
             matchers = {"Stop": [HookCallbackMatcher(hookCallbackIds=["x"])]}

@@ -1,4 +1,4 @@
-"""Session: the permission callback, and what holds for every callback."""
+"""Session: the permission callback, and the rules for callbacks of every kind."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_callback_that_fails_is_an_error_answer_and_the_session_goes_on(
     )
     assert updated in messages
     assert not any("for a reason" in message for message in messages)
-    # A traceback begins with the callback: who called it says nothing to whoever reads the log.
+    # The logged traceback begins with the callback, without the frames of the library that called it.
     for record in caplog.records:
         if record.getMessage() == "can_use_tool for Raises raised ValueError":
             assert record.exc_info is not None
@@ -226,7 +226,8 @@ def test_a_hook_has_its_own_time_and_a_little_more_for_the_cli_to_withdraw_it(vi
             start = anyio.current_time()
             for number, matcher in enumerate(told):
                 peer.say(hook_request(f"h{number}", matcher["hookCallbackIds"][0]))
-            # The CLI keeps their times, too: an error answer that came before it withdrew them would be another thing.
+            # The CLI also applies these timeouts, and withdraws a hook that is late. Ours must not send an error before
+            # that.
             assert [matcher["timeout"] for matcher in told] == [30, 14, 10, 30, 30]
             assert (await peer.answer_to("h0"))["subtype"] == "success"
             assert (await peer.answer_to("h1"))["subtype"] == "success"
@@ -293,7 +294,7 @@ def test_a_withdrawn_callback_is_cancelled_and_not_answered(backend: Backend) ->
             peer.say(Peer.cancel("p"), Peer.cancel("of nobody"))
             await cancelled.wait()
             await stays_unanswered(peer, "p")
-            # Withdrawn in the same chunk, before it begins; asked again with the same id; withdrawn after the answer.
+            # "q" is withdrawn in the same chunk, before its callback begins; "p" is asked again with the same id.
             peer.say(Peer.permission("q", "Quick"), Peer.cancel("q"), Peer.permission("p", "Quick"))
             peer.say(Peer.permission("r", "Quick"))
             await peer.answer_to("r")
@@ -371,7 +372,7 @@ def test_a_cancelled_block_waits_for_its_callbacks_to_end(backend: Backend) -> N
 
 @every_backend
 def test_closing_a_session_again_does_nothing(backend: Backend) -> None:
-    """Not to its MCP servers, and not to the session that has the stream by then."""
+    """It leaves its MCP servers alone, and also the session that now uses the same stream."""
 
     async def main() -> None:
         peer, server = Peer(), Server()
@@ -384,7 +385,7 @@ def test_closing_a_session_again_does_nothing(backend: Backend) -> None:
             await peer.answer_to("p")
             assert numbers([await second.__anext__()]) == [1]
             with pytest.raises(HandleError):
-                await peer.session().__aenter__()  # the stream still has one
+                await peer.session().__aenter__()  # the stream still belongs to the other session
         assert server.closed == 1
 
     backend.run(main)
@@ -403,7 +404,7 @@ def test_a_callback_may_use_the_session(backend: Backend) -> None:
             peer,
             session,
         ):
-            # Once while nobody iterates, and once while somebody does.
+            # Ask once while no task iterates over the session, and once while a task does.
             peer.say(Peer.permission("p"))
             assert (await peer.answer_to("p"))["response"]["updatedInput"] == {"servers": 0}
 
@@ -488,7 +489,7 @@ def test_callbacks_have_the_context_in_which_the_session_was_made(backend: Backe
         async with opened(can_use_tool=decide) as (peer, session):
             VARIABLE.set("iterating")
             peer.say(Peer.permission("p"))
-            await peer.answer_to("p")  # read ahead
+            await peer.answer_to("p")  # the session reads ahead to answer this
             peer.say(Peer.permission("q"), RESULT)
             async for _ in session.receive_response():
                 pass

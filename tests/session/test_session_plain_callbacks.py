@@ -1,4 +1,4 @@
-"""Callbacks may be plain functions; what cannot be called as it will be, or returns no answer, is told by name."""
+"""Callbacks may be plain functions. The error names a callback with the wrong parameters or the wrong return type."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_what_is_no_answer_is_told_to_the_cli_and_the_log_by_name(
             peer.say({"type": "control_request", "request_id": "e", "request": elicitation})
             for request_id in "p", "h", "e":
                 answer = await peer.answer_to(request_id)
-                if request_id == "h":  # a hook that guards refuses the action
+                if request_id == "h":  # a PreToolUse hook that fails denies the tool
                     assert answer["response"]["hookSpecificOutput"]["permissionDecision"] == "deny"
                 else:
                     assert answer["subtype"] == "error"
@@ -168,7 +168,7 @@ def test_what_cannot_be_called_as_it_will_be_is_refused_at_once(make: Callable[[
 @pytest.mark.parametrize("function", [len, print, lambda *_: None, lambda request, more=1: None, Session, dict.get])
 def test_whatever_takes_one_argument_can_be_a_hook(function: Any) -> None:
     if function is dict.get:
-        with pytest.raises(TypeError):  # it takes two at least
+        with pytest.raises(TypeError):  # dict.get needs at least two arguments
             HookMatcher(function)
     else:
         assert HookMatcher(function).hooks == (function,)

@@ -1,4 +1,4 @@
-"""Session: over a child process, and what is shown of its bytes."""
+"""Session over a child process, and the bytes that ``on_received`` and ``on_sent`` see."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from claude_wire.errors import ExecutionError
 from claude_wire.messages import PermissionResult, ResultSuccess
 from session_peer import RESULT, Peer, allow, line, numbered, numbers
 
-# --- what is shown ----------------------------------------------------------------------------------------------------
+# --- on_received and on_sent ------------------------------------------------------------------------------------------
 
 
 @every_backend
@@ -87,8 +87,9 @@ def test_who_is_shown_the_bytes_and_raises_takes_none_of_them_away(
 
 # --- a process --------------------------------------------------------------------------------------------------------
 
-#: Answers all requests, asks for permission in each turn, and ends a turn with what it was told. Its exit code is its
-#: first argument; its version is the value of the environment variable that the second one names.
+#: An agent that answers all requests, asks for permission in each turn, and ends the turn with the decision as the
+#: result. It exits with its first argument. Its version is the value of the environment variable that the second
+#: argument names.
 CHILD = """
 for text in sys.stdin:
     message = json.loads(text)
@@ -126,7 +127,7 @@ def test_a_process_is_opened_asked_and_ended(backend: Backend) -> None:
     backend.run(main)
 
 
-#: Answers the first request. To the second one it says three messages, and ends.
+#: An agent that answers the first request. After the second request it writes three messages and exits.
 ANSWERS_ONCE = """
 request = json.loads(sys.stdin.readline())
 say(type="control_response", response={"subtype": "success", "request_id": request["request_id"], "response": {}})
@@ -200,7 +201,7 @@ sys.exit(1)
 
 @every_backend
 def test_a_session_whose_beginning_is_cancelled_leaves_no_process(backend: Backend) -> None:
-    """It waited for the answer to initialize, and nobody has the block to leave."""
+    """Cancel the session while it waits for the answer to initialize, before the body of the block starts."""
 
     async def main() -> None:
         session = open_session(python("sys.stdin.readline()\nos.write(2, b'asked')\nsys.stdin.read()"))
@@ -292,7 +293,10 @@ sys.exit(9)
 
 
 def test_request_bodies_are_those_of_the_envelope() -> None:
-    """What the peer makes is what the library reads; else all the above would show nothing."""
+    """The requests of the test peer decode as the library's request types.
+
+    Otherwise the other tests would prove nothing.
+    """
     [request] = Decoder().feed(line(Peer.permission("p")))
     assert isinstance(request, ControlRequest)
     assert isinstance(request.request, CanUseToolRequest)
@@ -329,8 +333,8 @@ def test_after_a_callback_has_closed_the_session_the_process_has_ended_at_the_en
     backend.run(main)
 
 
-#: Goes on with its turn at the end of its input, as the CLI does, unless it was interrupted: then it exits with 7.
-#: Without a turn it exits with 0.
+#: An agent that, like the CLI, continues its turn after the end of its input. It exits with 7 if the turn was
+#: interrupted, and with 0 if there was no turn.
 TURNING = """
 turn = interrupted = False
 for line in sys.stdin:
@@ -355,7 +359,7 @@ sys.exit(7 if interrupted else 0)
 def test_leaving_a_session_interrupts_the_turn_that_is_under_way_and_no_other(backend: Backend, how: str) -> None:
     async def main() -> None:
         sent: list[bytes] = []
-        # The signal behind the grace would give another exit code.
+        # A long grace: SIGTERM would change the exit code.
         session = open_session(python(TURNING), on_sent=sent.append, grace=DEADLINE)
         async with anyio.create_task_group() as group:
             with suppress(ValueError):
@@ -403,7 +407,8 @@ def test_an_input_that_takes_nothing_is_not_waited_for(backend: Backend, how: st
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        ("echo", "the output has ended|the process exited with code 0"),  # it may end before it is asked
+        # the program may end before the session sends initialize
+        ("echo", "the output has ended|the process exited with code 0"),
         ("cat", "unsupported_request"),
         ("has ended", "initialize: the process exited with code 0"),
     ],

@@ -1,4 +1,4 @@
-"""Session: what is a prompt, and how it is sent."""
+"""Session: the forms of a prompt, and how the session sends it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_what_sends_is_cancelled_by_nobody_in_the_session(backend: Backend) -> N
 
 @every_backend
 def test_nobody_else_reads_while_ask_sends_its_prompt(backend: Backend) -> None:
-    """What answers the prompt would be taken by another task."""
+    """Otherwise another task could take the messages that answer the prompt."""
 
     async def main() -> None:
         async with opened() as (peer, session):
@@ -189,7 +189,7 @@ def test_a_prompt_that_is_cancelled_before_its_turn_to_be_sent_is_not_sent(backe
                 group.start_soon(ask, scope, text)
                 await anyio.wait_all_tasks_blocked()
             for scope in scopes:
-                scope.cancel()  # the first in the middle of being sent, and so it is sent
+                scope.cancel()  # the first prompt is partly written, so the session completes it
             await anyio.wait_all_tasks_blocked()
             go.set()
             await anyio.wait_all_tasks_blocked()

@@ -1,4 +1,4 @@
-"""A session reads ahead while nobody iterates: control messages are served in time, whatever is unread before them."""
+"""A session reads ahead while no task iterates, so it answers control messages even behind unread messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_question_behind_ten_thousand_unread_messages_is_answered(backend: Bac
             assert await session.request(McpStatusRequest())
             peer.say(numbered(10_000), Peer.permission("q"))
             await peer.answer_to("q")
-            # Bytes, and no messages, are what is kept.
+            # The session keeps the unread data as bytes, not as decoded messages.
             assert queued_bytes() > 10_000 * 100
             peer.output.end()
             assert numbers(await rest(session)) == list(range(10_001))
@@ -168,7 +168,7 @@ def test_a_stream_that_a_task_is_iterating_over_takes_no_session(backend: Backen
 def test_requests_nested_as_deeply_as_can_be_read_are_answered_or_refused(
     backend: Backend, who: str, text: str
 ) -> None:
-    """Where a line can just be decoded, its message may be too deep to be encoded. Each depth about there is tried."""
+    """A message that can just be decoded may be too deep to encode. Try every depth near the recursion limit."""
     limit = sys.getrecursionlimit()
     depths = range(limit - 150, limit + 5)
 
@@ -176,7 +176,7 @@ def test_requests_nested_as_deeply_as_can_be_read_are_answered_or_refused(
         async with opened_for_questions() as (peer, session):
             if who == "the session":
                 peer.say(Peer.permission("first"))
-                await peer.answer_to("first")  # from here on it reads ahead
+                await peer.answer_to("first")  # from now on the session reads ahead
             for depth in depths:
                 input = f'{{"x":"{text}","y":{"[" * depth + "]" * depth}}}'
                 peer.write(
@@ -246,6 +246,6 @@ def test_what_fails_while_nobody_iterates_is_told_to_whom_it_concerns_and_to_the
             assert isinstance(caught.value.__cause__, ConnectionResetError)
             with pytest.raises(ConnectionResetError, match="text"):
                 await session.__anext__()
-            await session.initialize()  # it goes on
+            await session.initialize()  # the session still works
 
     backend.run(main)

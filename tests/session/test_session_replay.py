@@ -1,10 +1,10 @@
-"""A Session in the place of the host of each recorded session: it asks, answers and receives what that host did.
+"""Replay each recorded session with a Session as the host: it sends, answers and receives what the recorded host did.
 
-Its callbacks decide as the recorded host decided, and its prompts and requests are sent where the recorded ones were.
-Every recording with a standard output is played in memory: lines wait for what the host had sent before them. Those
-with control traffic are also played by a child process, the stand-in of ``claude_wire.testing``: all of them on
-asyncio, and some (``ON_EVERY_LOOP``), or in the long tests all, on the other loops.
-``recorded_hosts`` tells what differs by design.
+Its callbacks repeat the decisions of the recorded host, and it sends prompts and requests at the recorded places. Every
+recording with a standard output is played in memory: each line of the CLI waits for the host's lines before it.
+Recordings with control traffic are also played by a child process, the fake CLI of ``claude_wire.testing``: all of them
+on asyncio, and those of ``ON_EVERY_LOOP`` (in the long tests, all) on the other loops. ``recorded_hosts`` lists the
+intended differences.
 """
 
 from __future__ import annotations
@@ -54,10 +54,9 @@ from recorded_hosts import (
 
 
 async def play(host: Host, output: Any, together: bool) -> None:
-    """Be the CLI: say what was recorded, wait for the host where it was recorded, and end.
+    """Play the CLI: write the recorded output, wait for the host at the recorded places, and end.
 
-    Args:
-        together: lines between which nothing is waited for come in one chunk.
+    With ``together``, write all lines up to the next wait in one chunk.
     """
     chunk = b""
     own: dict[str, str] = {}
@@ -136,11 +135,11 @@ def test_what_is_asked_while_nobody_iterates_is_answered_as_recorded(name: str, 
     backend.run(in_memory, name, True, True)
 
 
-# --- by a child -------------------------------------------------------------------------------------------------------
+# --- with a child process ---------------------------------------------------------------------------------------------
 
 
 def callback_ids_to_come(recorded: Script) -> dict[str, str]:
-    """The ids that a Session will give to the hooks: what it would say in ``initialize``."""
+    """The callback ids that a Session gives to the recorded hooks in ``initialize``."""
 
     class Said(Exception):
         pass
@@ -161,7 +160,7 @@ def callback_ids_to_come(recorded: Script) -> dict[str, str]:
 
 
 def as_played(name: str) -> Recording:
-    """The recording for the stand-in: with the ids of the Session's hooks, and without what no Session sends."""
+    """The recording for the fake CLI: with the ids of the Session's hooks, and without lines a Session never sends."""
     recorded = script(name)
     ids = callback_ids_to_come(recorded)
     steps = [
@@ -188,7 +187,7 @@ async def by_a_child(name: str, path: str, away: bool) -> None:
     ) as session:
         await host.run(session, is_open=True)
     check(host)
-    # A process that fails behind a result that is an error has said why.
+    # If the last result is an error, a failing exit code adds nothing, and the session raises no error for it.
     last = recording.stdout[-1:]
     results = [message for message in host.received if isinstance(message, ResultMessage)]
     if last != b"\n":
@@ -207,8 +206,8 @@ as_played_cached = functools.cache(as_played)
 
 
 INITIALIZED = [name for name in WITH_CONTROL if script(name).initialize is not None]
-#: What is played on every loop: questions, hooks, a server and many requests. The others, besides on asyncio, in the
-#: long tests only: of what depends on the loop they show no more, and in memory they are played above.
+#: Recordings to play on every loop: permission questions, hooks, an MCP server, and many requests. The short tests play
+#: the other recordings on asyncio only, because these four cover what depends on the loop.
 ON_EVERY_LOOP = ["05_perm_cancel", "06_hooks_events", "07_mcp_viainit", "08_control"]
 
 
@@ -226,11 +225,11 @@ ON_EVERY_LOOP = ["05_perm_cancel", "06_hooks_events", "07_mcp_viainit", "08_cont
 def test_a_session_with_a_child_does_as_the_recorded_host_did(
     name: str, away: bool, backend: Backend, tmp_path: Path
 ) -> None:
-    as_played_cached(name)  # which has a loop of its own
+    as_played_cached(name)  # fill the cache first, because this runs its own event loop
     backend.run(by_a_child, name, str(tmp_path / "claude"), away)
 
 
-# --- what is not compared ---------------------------------------------------------------------------------------------
+# --- recorded lines that are not compared -----------------------------------------------------------------------------
 
 
 def test_what_no_session_sends_is_what_is_listed() -> None:
@@ -239,7 +238,7 @@ def test_what_no_session_sends_is_what_is_listed() -> None:
 
 
 def test_the_recordings_have_control_traffic_of_every_kind() -> None:
-    """Otherwise what is above would show less than it says."""
+    """Otherwise the replays would cover less than they claim."""
     questions = [question for name in NAMES for question in script(name).questions]
     kinds = {type(question.request.request) for question in questions}
     assert kinds == {CanUseToolRequest, HookCallbackRequest, McpMessageRequest, ElicitationRequest}

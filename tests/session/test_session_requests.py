@@ -1,4 +1,4 @@
-"""Session: our control requests, each answered, refused, timed out, withdrawn or ended."""
+"""Session: our control requests. Each is answered, refused or withdrawn, or ends with a timeout or the session."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_each_request_gets_its_own_answer_typed(backend: Backend) -> None:
                 await peer.until(lambda: len(peer.lines) == len(ANSWERS) + 1)
                 sent = {id(asked): asked for asked in peer.lines[1:]}
                 assert len({asked["request_id"] for asked in peer.lines}) == len(peer.lines)
-                # Answered in another order than asked.
+                # Answer in reverse order.
                 for asked in reversed(list(sent.values())):
                     for request, payload, _ in ANSWERS:
                         if request.to_dict() == asked["request"]:
@@ -324,7 +324,7 @@ def test_a_request_without_an_answer_that_can_be_read_ends_all_the_same(backend:
 
 
 class Asking:
-    """A question that waits for its answer, and what has become of it."""
+    """A request that waits for its answer, and its outcome."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -368,7 +368,7 @@ def test_an_answer_that_has_come_is_given_whatever_comes_before_it_is_taken(back
 
 @every_backend
 def test_a_request_that_is_over_is_not_waited_for_any_more(backend: Backend) -> None:
-    """However it ended: else its session would read ahead for ever as if somebody waited."""
+    """Otherwise the session would read ahead forever, as if a task still waited for the answer."""
 
     async def main() -> None:
         asking = Asking()
@@ -407,7 +407,7 @@ def test_why_nothing_is_answered_any_more_is_the_first_reason(backend: Backend) 
 
 @every_virtual_backend
 def test_an_answer_is_looked_for_at_once(virtual: VirtualBackend) -> None:
-    """Though a message was taken just now, no time passes until it is seen that nobody goes on iterating."""
+    """The session reads ahead immediately, even if a task took a message a moment ago and might iterate on."""
 
     async def main() -> None:
         async with opened(Peer({"interrupt": {}})) as (peer, session):

@@ -1,4 +1,4 @@
-"""A session that is resumed has what was said before, or says that it has not."""
+"""A resumed session continues the earlier conversation, or warns that it does not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from claude_wire import ClaudeOptions, open_session
 SESSION = "0e5c1a54-6a5c-4a6c-9a54-0d3c2a1b0f9e"
 OTHER = "11111111-6a5c-4a6c-9a54-0d3c2a1b0f9e"
 
-#: Stands in for the CLI: the session of its turn is the one that its environment names.
+#: A fake CLI that runs its turn in the session that an environment variable names.
 PROGRAM = """
 import json, os, sys
 def say(**message): print(json.dumps(message), flush=True)
@@ -42,7 +42,7 @@ def test_a_resume_that_begins_another_session_is_warned_of(
     folder = tmp_path / backend.id
     (folder / "projects" / "-x").mkdir(parents=True)
     (folder / "projects" / "-x" / f"{SESSION}.jsonl").touch()
-    interpreter = folder / "node"  # the CLI is a program of Node.js, or a binary
+    interpreter = folder / "node"  # the CLI is a Node.js script or a binary, so the script must not look like Python
     interpreter.symlink_to(sys.executable)
     program = folder / "claude"
     program.write_text(f"#!{interpreter}\n{PROGRAM}")

@@ -1,4 +1,4 @@
-"""Session: turns and runs, what asking returns, and which result is whose."""
+"""Session: turns and runs, the return value of ``ask()``, and the prompt that each result belongs to."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_receive_response_ends_with_the_result_and_leaves_the_rest(backend: Back
             assert isinstance(first[-1], ResultMessage)
             assert numbers(second[:-1]) == [2]
             assert isinstance(second[-1], ResultMessage)
-            assert numbers(third) == [3]  # the output ended first
+            assert numbers(third) == [3]  # the output ended before a result
             assert [message async for message in session] == []
 
     backend.run(main)
@@ -59,7 +59,7 @@ def test_batches_give_the_same_in_lists(backend: Backend) -> None:
     async def main() -> None:
         async with opened() as (peer, session):
             peer.say(numbered(1), {"type": "keep_alive"}, numbered(2))
-            peer.say({"type": "keep_alive"}, state("idle"))  # nothing of it is for the consumer
+            peer.say({"type": "keep_alive"}, state("idle"))  # the consumer receives neither of these
             peer.say(numbered(3))
             peer.output.end()
             batches = [batch async for batch in session.batches()]
@@ -102,11 +102,11 @@ def updated(task_id: str, status: str) -> dict[str, Any]:
     return {"type": "system", "subtype": "task_updated", "task_id": task_id, "patch": {"status": status}}
 
 
-#: The result of a turn that the end of background work began.
+#: The result of a turn that began because background work ended.
 WOKEN = {**RESULT, "origin": {"kind": "task-notification"}}
 
-#: By what they show: what the CLI says to one prompt, in two parts, of which the first must not end the run, nor the
-#: second be missing from it.
+#: Description -> the CLI's messages after one prompt, in two parts. The run must not end after the first part, and must
+#: include the second part.
 RUNS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
     "the plain turn of a CLI that says no state": ([INIT, numbered(1)], [RESULT]),
     "idle after the result": ([state("running"), INIT, RESULT], [state("idle")]),
@@ -160,7 +160,7 @@ def test_receive_run_goes_on_to_the_end_of_the_run(backend: Backend, case: str) 
                 peer.say(*second)
                 await over.wait()
             assert len(got) == sum(not message.get("sdk_host_only") for message in first + second)
-            # Nothing is owed: the next one ends at once, and a later prompt is followed as before.
+            # No result is outstanding: the next run ends immediately, and a later prompt starts a normal run.
             assert [message async for message in session.receive_run()] == []
             await session.query("y")
             peer.say(RESULT, *([state("idle")] if "state" in repr(first) else []))
@@ -176,7 +176,7 @@ def test_a_shell_in_the_background_is_not_waited_for_beyond_the_ceiling(backend:
             await session.query("x")
             peer.say(INIT, started("t", "local_bash"), RESULT)
             assert len([message async for message in session.receive_run()]) == 3
-            # This one says that it is not idle, and never does.
+            # This CLI sends state messages, but never reports that it is idle.
             await session.query("x")
             peer.say(state("running"), INIT, started("u", "local_bash"), RESULT)
             assert len([message async for message in session.receive_run(ceiling=0.05)]) == 3
@@ -256,7 +256,7 @@ def test_ask_returns_the_result(backend: Backend) -> None:
     backend.run(main)
 
 
-#: By the class of the error, fields of results that are one.
+#: Each class of error, with fields of a result that raises it.
 FAILURES: list[tuple[type[TurnError], dict[str, Any]]] = [
     (MaxTurnsError, {"subtype": "error_max_turns"}),
     (MaxBudgetError, {"subtype": "error_max_budget_usd"}),
@@ -302,7 +302,7 @@ def test_ask_raises_what_the_result_says_and_iterating_shows_it(
             peer.say(*turn)
             *_, result = [message async for message in session.receive_response()]
             assert isinstance(result, ResultMessage)
-            # The next turn is not blamed for this one.
+            # The error of this turn does not change the error of the next one.
             peer.say(INIT, {**RESULT, "is_error": True, "api_error_status": 500})
             with pytest.raises(ApiError) as later:
                 await session.ask("x")
@@ -317,7 +317,7 @@ def limit(status: str, resets_at: object) -> dict[str, Any]:
 
 @every_backend
 def test_a_rate_limit_says_when_it_ends_if_the_cli_has_said_so(backend: Backend) -> None:
-    """For as long as the last event says that the limit is used up."""
+    """The error carries the time of the end while the latest rate limit event says that the limit is used up."""
     refused = {**RESULT, "is_error": True, "api_error_status": 429}
     ends = datetime(2030, 1, 1, tzinfo=timezone.utc)
     said: list[tuple[list[dict[str, Any]], datetime | None]] = [
@@ -434,7 +434,7 @@ def test_a_prompt_that_the_cli_has_taken_out_of_its_queue_is_owed_nothing(backen
 
 @every_backend
 def test_a_prompt_that_the_cli_has_begun_already_is_owed_its_result(backend: Backend) -> None:
-    """Though it was to be taken out of the queue."""
+    """The host asks the CLI to cancel the prompt, but the CLI has already started its turn."""
 
     async def main() -> None:
         async with opened(Peer({"cancel_async_message": {"cancelled": False}})) as (peer, session):
@@ -457,7 +457,7 @@ def test_a_prompt_that_comes_back_is_a_message_that_says_so_and_no_turn(backend:
             got = [message async for message in session.receive_response()]
             assert isinstance(got[0], UserMessage)
             assert (got[0].isReplay, got[0].uuid) == (True, "u")
-            await session.query("x", uuid="u")  # of which the CLI starts no turn
+            await session.query("x", uuid="u")  # the CLI starts no turn for a repeated uuid
             peer.say(echo)
             assert [message async for message in session.receive_run()] == []
             assert (await session.__anext__()).isReplay is True

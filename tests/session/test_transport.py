@@ -1,4 +1,4 @@
-"""A session that takes over a running CLI through a transport: what it counts, passes over, answers and sends."""
+"""A session that takes over a running CLI through a transport: what it counts, skips, answers and sends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ END = b'{"type":"end"}\n'
 
 
 class Transport(SessionTransport):
-    """A CLI in memory that began before the session."""
+    """A transport to an in-memory CLI that was already running before the session began."""
 
     end_input_line = END
 
@@ -156,7 +156,8 @@ def test_the_end_of_the_stream_is_what_the_transport_says(backend: Backend) -> N
         transport = Transport()
         transport.error = ConnectionError("cut")
         async with Session(transport) as session:
-            transport.output.write(line(numbered(1)) + b'{"type":"us')  # what is cut comes again, as a whole
+            # after a reconnect the cut line is sent again in full
+            transport.output.write(line(numbered(1)) + b'{"type":"us')
             transport.output.end()
             assert numbers(await take(session, 1)) == [1]
             with pytest.raises(ConnectionError, match="cut"):
@@ -235,4 +236,4 @@ def test_wrong_arguments_are_refused() -> None:
 
 
 def hook(request: HookCallbackRequest) -> None:
-    """Decides nothing."""
+    """A hook that makes no decision."""
