@@ -1,4 +1,4 @@
-"""What agents and versions of the CLI write beside what the typings declare: typed, kept, and written again."""
+"""Fields and messages that the typings do not declare, but some agents or CLI versions write, are typed and kept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SYSTEM = {"type": "system"}
 RESULT = {"type": "result", "subtype": "success", "is_error": False}
 TEXT = {"role": "assistant", "content": []}
 
-#: A class, a line without the fields, and the fields.
+#: A class, a line without the extra fields, and the extra fields.
 WRITTEN: list[tuple[type[Any], dict[str, Any], dict[str, Any]]] = [
     (
         ConsolidationMessage,

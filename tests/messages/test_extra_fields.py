@@ -1,4 +1,4 @@
-"""A key that a class has no field for is kept in its object, at every depth of every class, and written again."""
+"""Objects of every class, at every depth, keep keys without a field and write them again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from same_json import differences
 
 every_class = each("cls", CLASSES)
 
-#: Keys that no class has: a new one, and the names of the place for such keys in Python and for msgspec.
+#: Keys that no class declares: a new key, and the two names under which Python and msgspec store such keys.
 KEYS = ("of_tomorrow", "extra", EXTRA_KEY)
 VALUE = {"a": [1, None, {"type": "text", "text": "é"}]}
 
@@ -70,7 +70,7 @@ def ways(cls: type[Wire]) -> Iterator[Callable[[dict[str, Any], type[Wire]], Any
 
 
 def objects(plain: Any, typed: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every JSON object of a value, by its path, with what it was decoded to."""
+    """Yield the path of every JSON object in a value, and the object that it was decoded to."""
     if isinstance(plain, dict):
         yield path, typed
         names = {f.encode_name: f.name for f in msgspec.structs.fields(typed)} if isinstance(typed, Wire) else {}
@@ -85,7 +85,7 @@ def objects(plain: Any, typed: Any, path: Path = ()) -> Iterator[tuple[Path, Any
 
 
 def typed_at(value: Any, path: Path) -> Any:
-    """What is at a path of keys on the wire, in a message."""
+    """Return the part of a message at a path of wire keys."""
     for step in path:
         if isinstance(value, Wire):
             step = {f.encode_name: f.name for f in msgspec.structs.fields(value)}[str(step)]
@@ -108,13 +108,13 @@ def test_a_key_without_a_field_is_kept_where_it_stood(cls: type[Wire]) -> None:
     places = list(objects(plain, built(plain, cls)))
     assert places[0][0] == ()
     for index, (path, holder) in enumerate(places):
-        # The object itself gets each of these keys, and those within it take turns.
+        # Try every key in the outermost object, and one key in each nested object.
         for key in KEYS if path == () else [KEYS[index % len(KEYS)]]:
             if key in at(plain, path):
                 continue
             given, wanted = copy.deepcopy(plain), copy.deepcopy(expected)
             value = VALUE
-            if not isinstance(holder, Wire):  # a map, whose values may have a type
+            if not isinstance(holder, Wire):  # a map; its values may need a certain type
                 value = next(iter(at(plain, path).values()), VALUE)
             at(given, path)[key] = at(wanted, path)[key] = value
             for way in ways(cls):
@@ -134,7 +134,7 @@ def test_without_such_a_key_nothing_is_kept(cls: type[Wire]) -> None:
 
 
 def unions(cls: type[Wire]) -> Iterator[tuple[str, str]]:
-    """The fields that hold one of several classes, each with the key that tells which."""
+    """Yield each field that may hold one of several classes, and the key that selects the class."""
     for field in msgspec.structs.fields(cls):
         structs = [member for member in get_args(field.type) if is_struct(member)]
         if len(structs) > 1:
@@ -204,7 +204,7 @@ def test_messages_of_equal_lines_share_nothing_that_can_change(
 def test_a_recording_with_a_new_key_in_each_object_comes_back(name: str) -> None:
     plain: list[Any] = []
     for line in recordings.load(name).stdout.splitlines():
-        with suppress(InvalidLineError):  # some recordings are cut
+        with suppress(InvalidLineError):  # some recordings end in the middle of a line
             message = decode(line)
             plain.append(with_new_keys(json.loads(line), message))
     stream = b"".join(json.dumps(value).encode() + b"\n" for value in plain)
@@ -217,12 +217,12 @@ def test_a_recording_with_a_new_key_in_each_object_comes_back(name: str) -> None
 
 
 def with_new_keys(plain: Any, typed: Any) -> Any:
-    """The same JSON with a new key in each object. ``typed`` is its message, which tells an object from a map."""
+    """Add a new key to each object. ``typed`` is the decoded message, which distinguishes objects from maps."""
     if isinstance(plain, list):
         return [with_new_keys(item, part) for item, part in zip(plain, typed, strict=True)]
     if not isinstance(plain, dict):
         return plain
-    if not isinstance(typed, Wire):  # the values of a map may have a type
+    if not isinstance(typed, Wire):  # the values of a map may need a certain type
         made = {key: with_new_keys(item, typed[key]) for key, item in plain.items()}
         return made | {"of_tomorrow": next(iter(made.values()), VALUE)}
     names = dict(zip(typed.__struct_encode_fields__, typed.__struct_fields__, strict=True))
@@ -236,7 +236,7 @@ def test_a_class_of_a_family_must_leave_the_place_for_extra_free() -> None:
     class Log(Family, frozen=True): ...
 
     class Entry(Log, tag="entry", frozen=True):
-        extra: int = 0  # type: ignore[assignment]  # the mistake that is tested
+        extra: int = 0  # type: ignore[assignment]  # the mistake under test
 
     with pytest.raises(TypeError, match="Entry has a field 'extra'"):
         Decoder(Log)
@@ -248,7 +248,7 @@ def test_a_class_of_a_family_must_be_able_to_keep_extra(option: dict[str, bool],
     class Log(Family, frozen=True): ...
 
     part = msgspec.defstruct("Part", [("a", int, 0)], bases=(Wire,), frozen=True, **(option if of_part else {}))
-    fields = [("parts", dict[str, list[part]] | None, None)]  # type: ignore[valid-type]  # a class made here
+    fields = [("parts", dict[str, list[part]] | None, None)]  # type: ignore[valid-type]  # a class created at run time
     msgspec.defstruct("Entry", fields, bases=(Log,), tag="entry", frozen=True, **({} if of_part else option))
     with pytest.raises(TypeError, match=f"{'Part' if of_part else 'Entry'} has {next(iter(option))}="):
         Decoder(Log)
@@ -268,7 +268,7 @@ def test_a_class_that_writes_its_defaults_writes_no_empty_extra() -> None:
             assert message.to_dict() == json.loads(line)
 
 
-# --- What a program puts there ----------------------------------------------------------------------------------------
+# --- Values that a program stores in ``extra`` ------------------------------------------------------------------------
 
 
 class Colour(enum.Enum):
@@ -276,7 +276,7 @@ class Colour(enum.Enum):
 
 
 class Plain(msgspec.Struct):
-    """No message."""
+    """A Struct that is not a message class."""
 
     inner: Any
 
@@ -344,7 +344,8 @@ def test_a_message_with_extra_can_be_pickled_copied_and_replaced() -> None:
     assert hash(TextBlock("x")) == hash(TextBlock("x"))
 
 
-# --- Permission in the dialect where it is no control request ---------------------------------------------------------
+# --- Permission requests in the dialect that sends them as system messages
+# ----------------------------------------------
 
 
 def test_a_permission_request_names_its_tool_in_either_spelling() -> None:
@@ -390,7 +391,7 @@ def test_what_a_tool_returned_is_kept_whatever_it_is(result: Any) -> None:
     ):
         message = decode(json.dumps(value))
         if cls is SystemToolResultMessage and isinstance(result, dict):
-            assert isinstance(message, UnknownMessage)  # its content is a string or a list, and this one is kept whole
+            assert isinstance(message, UnknownMessage)  # its content may be a string or a list, not an object
         else:
             assert isinstance(message, cls)
         assert json.loads(encode(message)) == value

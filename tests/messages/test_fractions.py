@@ -1,4 +1,4 @@
-"""Numbers that may be fractions are taken as fractions; every other is a count, a place or a name."""
+"""Fields for numbers that may be fractions accept fractions. All other numbers are counts, positions or names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WARNING = (
 
 
 def classes() -> set[type[Wire]]:
-    """The Structs of all messages, of all that is in them, and of the events for a page."""
+    """Return the Structs of all messages, of their parts, and of the events for a page."""
     modules = [each.name for each in pkgutil.walk_packages(claude_wire.messages.__path__, "claude_wire.messages.")]
     return {
         value
@@ -72,11 +72,12 @@ def test_a_number_of_a_message_that_cannot_be_a_fraction_is_listed_with_its_reas
     assert sorted(found) == sorted(listed)
 
 
-# --- values that have one such number ---------------------------------------------------------------------------------
+# --- values with one fraction
+# ------------------------------------------------------------------------------------------
 
 
 def least(hint: Any) -> Any:
-    """The smallest JSON value of this type."""
+    """Return the smallest JSON value of this type."""
     if get_origin(hint) in (Union, UnionType):
         return None if type(None) in get_args(hint) else least(get_args(hint)[0])
     if isinstance(hint, type) and issubclass(hint, Wire):
@@ -89,7 +90,7 @@ def least(hint: Any) -> Any:
 
 
 def halves(hint: Any, seen: set[tuple[type, str]]) -> Iterator[tuple[str, Any]]:
-    """JSON values of this type with 0.5 in place of an ``int``, for each ``int`` field once, and the path to it."""
+    """Yield values of this type with 0.5 in one ``int`` field, once for each such field, and the path to it."""
     origin = get_origin(hint)
     if hint is int:
         yield "", 0.5

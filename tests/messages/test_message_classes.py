@@ -1,4 +1,4 @@
-"""What holds of every class of messages, in a table or not: memory, being public, and words that say what it is."""
+"""Every message class uses little memory, is public and has a docstring, even if no protocol table describes it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def test_no_field_can_hold_memory_that_is_not_its_own(cls: StructType) -> None:
 def test_every_class_is_immutable_and_left_out_of_garbage_collection(cls: StructType) -> None:
     config = cls.__struct_config__
     assert (config.frozen, config.gc, config.omit_defaults) == (True, False, True)
-    assert config.forbid_unknown_fields  # so msgspec says that there is a key to be kept
+    assert config.forbid_unknown_fields  # so msgspec reports a key without a field
     assert not config.array_like
 
 
 def test_no_base_has_annotations_that_are_evaluated_again_for_each_subclass() -> None:
-    # msgspec does so when it makes a decoder. A program waits for that at its first message.
+    # msgspec evaluates string annotations when it creates a decoder. That would delay a program's first message.
     bases = (Wire, MessageBase, messages.ControlRequestBody)
     evaluated = [cls.__name__ for cls in bases for hint in inspect.get_annotations(cls).values() if type(hint) is str]
     assert evaluated == []
@@ -45,7 +45,7 @@ PUBLIC = sorted(set(messages.__all__))
 
 
 def _is_class(value: object) -> bool:
-    return isinstance(value, type) and type(value) is not types.GenericAlias  # which Python 3.10 takes for a class
+    return isinstance(value, type) and type(value) is not types.GenericAlias  # Python 3.10 treats it as a class
 
 
 @each("name", [name for name in PUBLIC if _is_class(getattr(messages, name))], str)
@@ -55,7 +55,7 @@ def test_every_public_class_says_what_it_is(name: str) -> None:
 
 
 def _leaves(cls: StructType) -> set[StructType]:
-    """The classes of the package that derive from a class, and that no class derives from."""
+    """Return the subclasses of a class in the package that have no subclasses themselves."""
     children = [child for child in cls.__subclasses__() if child.__module__.startswith("claude_wire.messages.")]
     return set().union(*map(_leaves, children)) if children else {cls}
 

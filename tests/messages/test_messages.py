@@ -1,4 +1,4 @@
-"""The message classes: what each does for its reader, and what all of them can be relied on for."""
+"""The message classes: the properties of each class, and the guarantees of all classes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def instance(cls: type[Wire], value: dict[str, Any]) -> Wire:
 
 
 def through_json(message: Any) -> Any:
-    """A message as the other side gets it."""
+    """Encode a message and decode it again."""
     return decode(encode(message))
 
 
@@ -108,7 +108,7 @@ def test_the_model_is_found_on_either_level() -> None:
         message = decode(json.dumps({"type": "assistant", **value}))
         assert isinstance(message, AssistantMessage)
         assert message.model == "opus"
-        # The spelling is kept.
+        # The message is written with the spelling that was read.
         assert message.to_dict().get("model", message.to_dict()["message"].get("model")) == "opus"
     assert AssistantMessage(message=ApiMessage(content=[], model="inner"), model_="outer").model == "inner"
     assert AssistantMessage.of("a").model is None
@@ -232,7 +232,7 @@ class TestEveryRequest:
                 found = response.payload_as(request_class)
                 assert type(found) is member
                 assert found == instance(member, payload)
-                # And back: an answer may be made of the class itself.
+                # The reverse also works: an answer accepts an instance of the class.
                 assert ControlResponse.success("1", found).payload == found.to_dict()
 
     def test_refuses_the_payload_of_a_failed_request(self, request_class: Any) -> None:
@@ -254,7 +254,7 @@ def test_a_successful_answer() -> None:
 def test_a_plain_acknowledgement() -> None:
     assert ControlResponse.success("1").to_dict()["response"] == {"subtype": "success", "request_id": "1"}
     assert ControlResponse.success("1", {}).to_dict()["response"]["response"] == {}
-    # Absent, null and empty are all the same to the reader.
+    # A program reads the same payload for an absent, a null and an empty response.
     for response in (UNSET, None, {}):
         answer = ControlResponse(ControlSuccess(request_id="1", response=response))
         assert answer.ok
@@ -451,7 +451,7 @@ HUGE = "x" * 10_000
 
 
 def huge(value: Any, key: str = "") -> Any:
-    """The same with long texts, long lists and large tables, except for what tells the kind."""
+    """Make all texts, lists and maps in a value large, except for the tags."""
     if isinstance(value, dict):
         return {key: huge(item, key) for key, item in value.items()} | ({HUGE: HUGE} if "any" in value else {})
     if isinstance(value, list):
@@ -497,7 +497,7 @@ def test_repr_shows_what_was_said_before_ids(line: bytes, shown: str) -> None:
     ids=["text", "list", "table"],
 )
 def test_repr_does_not_walk_through_what_it_does_not_show(make: Callable[[], Any]) -> None:
-    # Not by the clock: whatever walked through it all would have to hold a part of it.
+    # This checks memory instead of time: a repr that visits everything would have to hold a part of it.
     message = AssistantMessage.of([ToolUseBlock("1", "Bash", make())])
     tracemalloc.start()
     try:
@@ -605,7 +605,7 @@ def test_messages_are_matched_by_position_and_keyword(message: Any, expected: st
 
 
 def test_a_class_with_many_fields_takes_no_positions() -> None:
-    # Fields may be added to these anywhere; a position would come to mean another field.
+    # New fields may be added anywhere in these classes, which would change the meaning of a position.
     for cls in (AssistantMessage, UserMessage, StreamEvent, ResultMessage, messages.InitMessage):
         assert cls.__match_args__ == ()
         with pytest.raises(TypeError):
@@ -619,7 +619,7 @@ def test_payload_as_takes_a_kind_of_request_only(cls: Any) -> None:
 
 
 def test_repr_of_a_tree_does_not_grow_with_its_leaves() -> None:
-    # 4 ** 40 leaves; in a process of its own, for it would take for ever.
+    # The tree has 4 ** 40 leaves. A repr that visits them all would never end, so it runs in another process.
     code = """
 from claude_wire import ToolResultBlock
 block = ToolResultBlock("t", "x")

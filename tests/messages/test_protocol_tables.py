@@ -1,7 +1,7 @@
-"""The message classes say what the protocol's tables say: every entry, every field, its name, presence and type.
+"""The message classes agree with the protocol tables on every entry and field: name, presence, type.
 
-A new version of the protocol is a new version of the tables; what this module then lists is what there is to do. A
-class has to take all the entries that it stands for, so a field is required only if every entry requires it.
+For a new version of the protocol, update the tables; the failures of this module then list the work to do. A class must
+accept all the entries that it covers, so a field is required only if every entry requires it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_every_entry_of_the_protocol_has_its_class(entry: Spec) -> None:
     hint = hint_of_entry(entry)
     if entry["fields"]:
         assert choose(structs_in(hint), {field["name"]: field for field in entry["fields"]}) is not None
-    else:  # the answer to a request that is known by its keys at best: anything goes, and so does nothing
+    else:  # an answer without known fields: any object is accepted, also an empty one
         assert entry["at"] == "response.response"
         REQUESTS[entry["nested"]["answers"]].parse_answer({})
 
@@ -79,7 +79,7 @@ def test_every_named_shape_is_reached_from_an_entry() -> None:
 
 
 def _reached() -> set[StructType]:
-    """The classes in the union of all messages and in the answers to requests, and those in their fields."""
+    """Return the classes in the union of all messages, in the answers to requests, and in their fields."""
     todo: list[Any] = [claude_wire.Message, *map(answer_hint, REQUESTS), *CLASSES_READ_AS_DICTS.values()]
     reached: set[StructType] = set()
     while todo:
@@ -92,7 +92,7 @@ def _reached() -> set[StructType]:
 
 
 def _tagged() -> Iterator[StructType]:
-    """The classes that a tag or a subtype stands for, without the bases of others."""
+    """Yield the classes with a tag or a subtype, without base classes."""
     for cls in ALL_CLASSES:
         if (
             cls is not NoOther
@@ -108,7 +108,7 @@ def test_every_tagged_class_is_in_a_union() -> None:
     assert [cls.__name__ for cls in _tagged() if cls not in reached] == []
 
 
-#: What the CLI writes or takes though no table has it.
+#: Messages and requests that the CLI uses although no table contains them.
 UNTABLED_CLASSES = {
     "CommandLifecycleMessage",
     "EndSessionRequest",
@@ -153,10 +153,10 @@ def test_the_tables_have_entries_of_every_sort() -> None:
 
 # --- presence ---------------------------------------------------------------------------------------------------------
 
-#: Where a class takes less than its entries promise, and why. Anything else has the presence of the tables, which are
-#: one CLI's: the class has to take what older ones and other agents write, too.
+#: Fields that may be absent although the tables require them, and why. The tables describe one version of the CLI, but
+#: a class must also accept the lines of older versions and of other agents.
 LESS_IS_TAKEN = {
-    # what older CLIs and some writers leave out
+    # older CLIs and some other programs omit these
     "CanUseToolRequest.tool_use_id": "a dialect has only tool_name, input and permission_suggestions",
     "ContextCategory.kind": "claude-agent-sdk does not know it",
     "GetContextUsageResponse.*": "an experimental answer, which may be cut down by `detail`",
@@ -164,7 +164,7 @@ LESS_IS_TAKEN = {
     "GetUsageResponse.*": "an experimental answer",
     "InitializeResponse.*": "older CLIs lack some of the lists",
     "McpMessageResponse.mcp_response": "the CLI's answer in the other direction is {}",
-    # an agent that acknowledges a request and says no more; lists are empty then
+    # an agent may acknowledge a request with an empty payload; lists are then empty
     "CancelAsyncMessageResponse.cancelled": "an acknowledgement has no payload",
     "GetTaskOutputResponse.*": "an acknowledgement has no payload",
     "ListPermissionRulesResponse.state": "an acknowledgement has no payload",
@@ -177,7 +177,7 @@ LESS_IS_TAKEN = {
     "SubagentStartHookInput.agent_type": "optional in the base of all hook inputs",
     "TaskUpdatedMessage.patch": "claude-agent-sdk takes the message without it",
     "TaskUpdatedMessage.task_id": "claude-agent-sdk takes the message without it",
-    # what dialects leave out of the API's objects
+    # dialects omit these fields of the API's objects
     "ApiErrorInfo.message": "inferred; never seen",
     "ApiErrorInfo.type": "inferred; never seen",
     "ApiMessage.role": "of an assistant's message only the content is sure",
@@ -192,15 +192,15 @@ MESSAGES = {*STREAM.by_type.values(), *SYSTEM_BY_SUBTYPE.values(), *RESULT_BY_SU
 
 
 def _allowed(cls: StructType, name: str) -> set[str]:
-    """The presences that take a field as all entries of its class have it."""
+    """Return the presences that accept a field in the form of every entry of its class."""
     specs = [claim.fields.get(name) for claim in claims_of(cls)]
     found = [spec for spec in specs if spec is not None]
     if name == "subtype" and cls in MESSAGES:
         return {"constant"}
-    # Versions of the typings without the field are versions of the CLI without it.
+    # If the typings of a version lack the field, that version of the CLI does not write it.
     required = all(spec is not None and spec["required"] and "absent_in_ts" not in spec for spec in specs)
     if name in ("uuid", "session_id") and cls in MESSAGES:
-        required = False  # dialects leave them out everywhere
+        required = False  # dialects omit them in every message
     nullable = [spec for spec in found if spec["nullable"]]
     if not nullable:
         return {"required" if required else "optional"}
@@ -220,7 +220,7 @@ def test_every_field_has_its_wire_name_and_its_presence(cls: StructType) -> None
         if path in LESS_IS_TAKEN or f"{cls.__name__}.*" in LESS_IS_TAKEN:
             allowed = {"optional"} if allowed == {"required"} else allowed
         if path == "ToolResultBlock.content":
-            allowed |= {"unset"}  # a document has a null that is no absence
+            allowed |= {"unset"}  # one document distinguishes null from absent here
         if presence not in allowed:
             wrong[path] = f"{presence}, not {' or '.join(sorted(allowed))}"
     assert not wrong
@@ -259,11 +259,11 @@ def test_every_constant_is_the_tables(cls: StructType) -> None:
 
 # --- types ------------------------------------------------------------------------------------------------------------
 
-#: Fields whose hint is another than the tables', and why.
+#: Fields whose hint differs from the tables: the part of the table that the hint lacks, and why.
 OTHER_HINTS = {
     "AgentDefinition.mcpServers": "string",  # Any: names or whole configurations, which are read as dicts
     "FallbackBlock.trigger": "BetaFallbackRefusalTrigger",  # Any: input blocks have any trigger
-    "InitMessage.tools": "any",  # str: the dialect with a list of unknown items shows none of them
+    "InitMessage.tools": "any",  # str: no line was found with another item
     "ServerToolUseBlock.input": "map",  # Any: input blocks have any input
 }
 
@@ -272,9 +272,10 @@ def test_every_field_has_a_fitting_type() -> None:
     assert walk_of_all().misfits == OTHER_HINTS
 
 
-# --- fields that no table has -----------------------------------------------------------------------------------------
+# --- fields that no table contains ------------------------------------------------------------------------------------
 
-#: What the CLI or a dialect writes though no table has it. Such a field may be absent: nothing says when it is there.
+#: Fields that the CLI or a dialect writes although no table contains them. They must be optional, because no table says
+#: when they are present.
 UNTABLED_FIELDS: dict[str, set[str]] = {
     "RateLimitInfo": {"unifiedWindows", "dailyCapPaused", "rateLimitGraceActive"},
     "AssistantMessage": {
@@ -456,14 +457,14 @@ UNTABLED_FIELDS: dict[str, set[str]] = {
 def test_every_other_field_is_listed_and_may_be_absent(cls: StructType) -> None:
     in_tables = {name for claim in claims_of(cls) for name in claim.fields}
     if cls in MESSAGES:
-        in_tables |= {"uuid", "session_id"}  # of dialects, some messages have them and some do not
+        in_tables |= {"uuid", "session_id"}  # dialects write them in only some messages
     name = "ResultMessage" if issubclass(cls, messages.ResultMessage) else cls.__name__
     own = fields_of(cls).keys() - in_tables
     assert own == UNTABLED_FIELDS.get(name, set())
     assert {presence_of(fields_of(cls)[field]) for field in own} <= {"optional", "unset"}
 
 
-# --- the walk can tell ------------------------------------------------------------------------------------------------
+# --- the walk finds errors --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -489,7 +490,7 @@ def test_every_other_field_is_listed_and_may_be_absent(cls: StructType) -> None:
         (messages.ModelUsage, {"type": "object:NoSuchShape"}, "NoSuchShape"),
         (str, {"type": "date"}, "what is date?"),
         (messages.ModelUsage, {"type": "object:ModelUsage"}, None),
-        (messages.McpServerProvenance, {"type": "object:ModelUsage"}, None),  # its presence test finds no field of it
+        (messages.McpServerProvenance, {"type": "object:ModelUsage"}, None),  # the test of presence finds this one
     ],
 )
 def test_a_hint_that_does_not_fit_is_found(hint: Any, spec: Spec, problem: str | None) -> None:

@@ -1,4 +1,4 @@
-"""A message that lacks a key is written again without that key, as it came."""
+"""If a line lacks a key, encoding its message does not add the key."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from examples import CLASSES, full
 from long_tests import LONG
 from same_json import differences
 
-#: Longer lines repeat what shorter ones have.
+#: Longer lines have the same keys as shorter ones, only more often.
 MAX_BYTES = 8_000
 
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:
-    """All JSON objects in a value, the outermost first."""
+    """Yield all JSON objects in a value, outermost first."""
     if isinstance(value, dict):
         yield value
     if isinstance(value, (dict, list)):
@@ -35,14 +35,14 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def rewritten(line: str) -> list[str]:
-    """What differs between a line and the same line decoded and encoded."""
+    """Return the differences between a line and the encoding of its message."""
     message = decode(line)
     return differences(message, json.loads(line), json.loads(encode(message)))
 
 
 @functools.cache
 def recorded_lines() -> list[str]:
-    """One recorded line of each shape, of those that come back as they are."""
+    """Return one recorded line of each shape, among the lines that are encoded unchanged."""
     shapes: dict[str, str] = {}
     for name in recordings.names():
         recording = recordings.load(name)
@@ -86,7 +86,7 @@ def test_a_part_without_its_tag_comes_back_without_it(cls: type[Wire]) -> None:
 
 
 def read(value: Any, cls: type[Wire]) -> Iterator[Any]:
-    """The value read by msgspec and by the tolerant reader, where they accept it."""
+    """Yield the value as read by msgspec and by the tolerant reader, if they accept it."""
     try:
         yield msgspec.json.decode(json.dumps(value), type=cls)
     except msgspec.ValidationError:

@@ -1,4 +1,4 @@
-"""What the result of a turn says, in every dialect and with every field absent: ok, cancelled or failed."""
+"""A result says whether its turn was ok, cancelled or failed, in every dialect and with any field absent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from claude_wire.messages import ErrorInfo, ResultError, ResultSuccess
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
 from each import each
 
-#: The exception of each subtype, by whether ``is_error`` is absent, null, false or true; None where the turn is ok.
+#: Subtype -> value of ``is_error`` -> the exception of the result, or None if the turn is ok.
 SAYS: dict[str, dict[str, type[TurnError] | None]] = {
     "success": {"absent": None, "null": None, "false": None, "true": ApiError},
     "error": {"absent": ExecutionError, "null": ExecutionError, "false": None, "true": ExecutionError},
@@ -36,7 +36,7 @@ SAYS: dict[str, dict[str, type[TurnError] | None]] = {
         "true": StructuredOutputError,
     },
     "cancelled": dict.fromkeys(("absent", "null", "false", "true"), TurnCancelledError),
-    # What no table knows.
+    # Subtypes that no table contains.
     "interrupted": dict.fromkeys(("absent", "null", "false", "true"), TurnCancelledError),
     "error_of_tomorrow": {"absent": ExecutionError, "null": ExecutionError, "false": None, "true": ExecutionError},
     "of_tomorrow": {"absent": ExecutionError, "null": ExecutionError, "false": None, "true": ExecutionError},
@@ -96,7 +96,7 @@ def test_errors_beside_a_success_without_is_error_make_it_a_failure() -> None:
         message = result("success", **fields)
         assert (message.ok, message.cancelled) == (False, False)
         assert type(message.to_error()) is ApiError
-        assert result("success", "false", **fields).ok  # is_error decides, whatever is beside it
+        assert result("success", "false", **fields).ok  # is_error decides, whatever the other fields say
     assert result("success", errors=[]).ok
 
 
@@ -131,7 +131,7 @@ def test_a_code_that_is_no_name_is_not_told() -> None:
 
 
 def test_the_interrupts_of_the_cli_are_cancelled_and_its_other_failures_are_not() -> None:
-    """Every recorded result whose turn was interrupted, by a request, a signal or a refusal that ends the turn."""
+    """An interrupted turn was ended by a request, by a signal or by a refusal. Check every recorded result."""
     found = {True: 0, False: 0}
     for name in recordings.names():
         for line in recordings.load(name).stdout.splitlines():

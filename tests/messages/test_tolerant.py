@@ -1,4 +1,4 @@
-"""Building messages piece by piece: it agrees with msgspec on what fits, and keeps what does not."""
+"""The tolerant reader builds valid messages exactly as msgspec does, and keeps the parts that do not fit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_fits_is_built_as_msgspec_builds_it(cls: type[Wire], make: Any) -> 
     assert unknown == []
 
 
-#: One value of each kind that JSON has, and what lies between them.
+#: One value of each JSON type, and values between the types, such as 7.0.
 VALUES = [
     None,
     True,
@@ -74,16 +74,16 @@ def test_what_does_not_fit_is_what_msgspec_refuses(cls: type[Wire]) -> None:
     for field in wire_fields(cls):
         for other in VALUES:
             if isinstance(other, dict) and other and structs_in(field.type):
-                continue  # msgspec refuses a key without a field, which is kept here
+                continue  # msgspec refuses unknown keys; the reader keeps them
             value = {**whole, field.encode_name: other}
             wanted = by_msgspec(value, cls)
             if wanted is None and type(other) is float:
-                # An integral number may be meant as a whole one, which msgspec leaves to us.
+                # 7.0 may be meant as the integer 7. msgspec refuses it, and the library converts it.
                 wanted = by_msgspec({**value, field.encode_name: int(other)}, cls) if other.is_integer() else None
             found = by_building(value, cls)
             assert found == wanted, (field.name, other)
             if wanted is not None:
-                # 7 is 7.0 and False is 0, but they are not the same JSON.
+                # In Python 7 == 7.0 and False == 0, but they are different JSON.
                 given = getattr(found, field.name), getattr(wanted, field.name)
                 assert type(given[0]) is type(given[1]), (field.name, other)
 
@@ -96,7 +96,7 @@ def by_msgspec(value: Any, cls: type[Wire]) -> Any:
 
 
 def by_building(value: Any, cls: type[Wire]) -> Any:
-    """What is built if nothing in it has to be unknown."""
+    """Return the message if all of its parts fit, else None."""
     try:
         message, unknown = built(value, cls)
     except Misfit:
@@ -112,7 +112,7 @@ def test_a_required_field_may_not_be_missing(cls: type[Wire]) -> None:
             rest = {key: value for key, value in whole.items() if key != field.encode_name}
             with pytest.raises(msgspec.ValidationError):
                 msgspec.json.decode(json.dumps(rest), type=cls)
-            if msgspec.UnsetType in get_args(field.type):  # absent in what is read, and given by who makes one
+            if msgspec.UnsetType in get_args(field.type):  # may be absent on the wire, but not in the constructor
                 assert getattr(built(rest, cls)[0], field.name) is msgspec.UNSET
                 continue
             assert reason(rest, cls) == f"missing {field.encode_name!r}"
@@ -260,7 +260,7 @@ def test_nesting_too_deep_is_a_recursion_error_of_python() -> None:
 
 
 def test_a_class_used_first_by_two_threads_at_once_is_built_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    # One thread is stopped while it looks up how to build the class's second field; another one comes meanwhile.
+    # One thread is stopped while it prepares the class's second field. Meanwhile another thread uses the class.
     class Fresh(Wire, frozen=True):
         first: str | None = None
         second: list[dict[str, bool]] | None = None
@@ -292,7 +292,7 @@ def test_a_class_used_first_by_two_threads_at_once_is_built_whole(monkeypatch: p
 
 
 def test_the_examples_exercise_every_kind_of_field() -> None:
-    # Were they all empty, the tests above would promise little.
+    # The tests above would check little if the examples were empty.
     assert len(CLASSES) > 400
     values = [value for cls in CLASSES for value in full(cls).values()]
     assert {type(value) for value in values} == {str, int, bool, list, dict}

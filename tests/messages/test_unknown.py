@@ -1,4 +1,4 @@
-"""Messages of types that no table knows: whole, in their place, the first time and later, whatever is beside them."""
+"""Messages of unknown types are kept whole and in order, the first time and later, whatever the lines around them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_types_of_any_name() -> None:
 
 
 VALID = [b"1e300", b"9" * 4000, b'{"type":"a","type":"a"}', b"[" * 100 + b"]" * 100, b'{"type":null}', b'"NaN"']
-# Of a type that is unknown, nothing but the type itself tells what it is.
+# An unknown type has no subtype, so a repeated ``subtype`` does no harm.
 VALID += [b'{"type":"a","type":"b"}', b'[{"subtype":1,"subtype":2}]', b'1,"subtype":1,"subtype":2']
 INVALID = [b"1e400", b"-1e400", b"9" * 5000, b"[" * 100_000 + b"]" * 100_000, b"NaN", b'"\xff"', rb'"\x"', b"01"]
 INVALID += [b'1,"type":"b"', b'1,"type":null']

@@ -1,4 +1,4 @@
-"""Parts of messages that no table knows, known kinds that do not fit, and the values that stand for both."""
+"""Unknown parts of messages, known parts that do not fit their class, and the values that represent both."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ NEW_HOOK = {"hook_event_name": "OfTomorrow", "a": [1]}
 TOOL_USE = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
 CAN_USE = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
 
-#: Where something unknown may stand: a message with it there, and how to get at it.
+#: Place -> a message with an unknown part there, a function that returns this part, its class, and its JSON.
 PLACES: dict[str, tuple[dict[str, Any], Callable[[Any], Any], type[Unknown], Any]] = {
     "block of an assistant message": (assistant(NEW), lambda m: m.content[0], UnknownBlock, NEW),
     "block after known blocks": (assistant(TOOL_USE, NEW), lambda m: m.content[1], UnknownBlock, NEW),
@@ -178,7 +178,7 @@ class TestAnUnknownPart:
 
     def test_is_encoded_as_it_came(self, value: Any, at: Any, cls: type[Unknown], part: Any) -> None:
         def holds(written: Any, wanted: Any) -> bool:
-            # The message has what came, plus the fields that are always written.
+            # The encoded message has everything that was read, plus the fields that are always written.
             if isinstance(wanted, dict) and wanted != part:
                 return all(key in written and holds(written[key], wanted[key]) for key in wanted)
             if isinstance(wanted, list):
@@ -210,10 +210,11 @@ def test_a_part_whose_tag_is_no_string_is_unknown(
     assert (found.type, found.reason) == (None, f"no {tag}")
 
 
-# --- Known kinds that do not fit --------------------------------------------------------------------------------------
+# --- Known parts that do not fit their class
+# ----------------------------------------------------------------------------
 
 DOES_NOT_FIT: list[tuple[dict[str, Any], Callable[[Any], Any], type[Unknown], str]] = [
-    # The smallest part that may be unknown is, and says where within it the trouble is.
+    # Only the smallest part that can be unknown becomes unknown. Its reason says where the error is.
     (assistant({"type": "text"}), lambda m: m.content[0], UnknownBlock, "missing 'text'"),
     (
         assistant({"type": "text", "text": 7}),
@@ -260,7 +261,7 @@ DOES_NOT_FIT: list[tuple[dict[str, Any], Callable[[Any], Any], type[Unknown], st
         "expected an object, got an array at $.input",
     ),
     (hook({"hook_event_name": "Notification"}), lambda m: m.request.input, UnknownHookInput, "missing 'session_id'"),
-    # What may not be unknown by itself takes what is around it along.
+    # A part that cannot be unknown makes the part around it unknown.
     (
         assistant({"type": "image", "source": "a"}),
         lambda m: m.content[0],
@@ -321,7 +322,7 @@ def test_a_known_kind_that_does_not_fit_is_kept_with_the_reason(
 
 
 def test_a_part_within_an_unknown_part_is_not_typed() -> None:
-    # Else its bytes would come back with fields added.
+    # Otherwise encoding the message would add fields to the inner part.
     block = {"type": "tool_result", "tool_use_id": 7, "content": [{"type": "text", "text": "a"}, NEW]}
     (message,) = decoded(line_of({"type": "user", "message": {"role": "user", "content": [block]}}))
     (found,) = message.content
