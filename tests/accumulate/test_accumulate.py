@@ -1,4 +1,4 @@
-"""Stream events put together: the message is whole, at any cutting, in any company, at any moment."""
+"""Stream events form whole messages, however texts are cut and events are interleaved. Snapshots work at any time."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ from stream_events import (
 
 WITH_PARTIAL = [name for name in recordings.names() if b'"stream_event"' in recordings.load(name).stdout]
 
-#: What the CLI itself changes in the input of its own tools before it writes the assistant line, by tool call.
+#: Tool call -> the change that the CLI makes to its input before it writes the assistant line.
 CHANGED_BY_THE_CLI: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
-    # It strips white space from the ends of lines, U+2028 too.
+    # The CLI strips white space, including U+2028, from the ends of lines.
     ("04_tools_bypass_partial", "toolu_fake000000000010"): lambda given: {
         **given,
         "content": given["content"].replace(" \u2028\n", "\n"),
@@ -80,7 +80,7 @@ def as_the_cli_writes(name: str, content: list[Any]) -> list[Any]:
 def streamed_and_whole(
     name: str, stream: Iterable[Message | InvalidLine], accumulator: Accumulator
 ) -> Iterator[tuple[list[Any], list[Any], bool]]:
-    """For each streamed message its content, that of the assistant lines of its id, and whether its stop came."""
+    """Return the content of each streamed message, the content of its assistant lines, and whether it was stopped."""
     partials: dict[str | None, PartialMessage] = {}
     lines: dict[str | None, list[Any]] = {}
     for message in stream:
@@ -109,7 +109,7 @@ def test_equal_to_the_assistant_lines(name: str) -> None:
                 encode(AssistantMessage.of([block])) for block in whole
             ]
         else:
-            # Some recordings end in the middle of a block, which then has no assistant line.
+            # Some recordings end in the middle of a block, so the block has no assistant line.
             assert streamed[: len(whole)] == whole
             assert len(whole) == len(streamed) - 1
     assert seen
@@ -117,7 +117,7 @@ def test_equal_to_the_assistant_lines(name: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_PARTIAL)
 def test_the_block_is_whole_when_its_assistant_line_comes(name: str) -> None:
-    # That is before the block's stop: only of input that is no JSON it cannot be known yet that this is all.
+    # The assistant line comes before the block's stop. Only an input that is not JSON may still be incomplete then.
     accumulator = Accumulator()
     for message in messages_of(name):
         accumulator.add(message)
@@ -140,12 +140,12 @@ def test_the_ends_of_recorded_messages() -> None:
             ends.append((partial.stop_reason, partial.usage.output_tokens, partial.usage.service_tier))
     assert [end[0] for end in ends] == ["tool_use"] * 6 + ["end_turn"]
     assert all(tokens and tier == "standard" for _, tokens, tier in ends)
-    assert [output for _, output, _ in ends] != [1] * 7  # what the start says
+    assert [output for _, output, _ in ends] != [1] * 7  # 1 is the value in message_start
 
 
 def test_recordings_as_interleaved_subagents_and_sessions() -> None:
     names = ["02_long_partial", "03_think_partial", "04_tools_bypass_partial", "16_server_tools"]
-    # The same ids in all of them: the conversations must be told apart by session and parent alone.
+    # All recordings use the same ids, so only the session and the parent distinguish the conversations.
     streams = [
         [
             replace(message, parent_tool_use_id=None if number == 0 else f"toolu_{number}", session_id=f"s{number % 2}")
@@ -189,7 +189,7 @@ def test_other_messages_give_none() -> None:
 
 @st.composite
 def block_events(draw: st.DrawFn, index: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The events of a block, and the block as it is in the end."""
+    """Draw the events of a block, and the final block."""
     kind = draw(
         st.sampled_from(["text", "thinking", "tool_use", "server_tool_use", "mcp_tool_use", "whole", "unknown"])
     )
@@ -226,7 +226,7 @@ def block_events(draw: st.DrawFn, index: int) -> tuple[list[dict[str, Any]], dic
 
 @st.composite
 def interleaved(draw: st.DrawFn, sequences: list[list[Any]]) -> list[Any]:
-    """All items, those of each sequence in order."""
+    """Interleave sequences at random, with the items of each sequence in order."""
     left = [iter(sequence) for sequence in sequences]
     order = draw(st.permutations([number for number, sequence in enumerate(sequences) for _ in sequence]))
     return [next(left[number]) for number in order]
@@ -234,7 +234,7 @@ def interleaved(draw: st.DrawFn, sequences: list[list[Any]]) -> list[Any]:
 
 @st.composite
 def messages(draw: st.DrawFn, api_id: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The events of a message, with its blocks in parallel, and its content."""
+    """Draw the events of a message with interleaved blocks, and its content."""
     made = [draw(block_events(index)) for index in range(draw(st.integers(0, 3)))]
     events = draw(interleaved([events for events, _ in made]))
     return [message_start(api_id), *events, message_delta(output_tokens=5), MESSAGE_STOP], [final for _, final in made]
@@ -266,7 +266,7 @@ def test_any_cutting_and_any_interleaving_gives_the_same(data: st.DataObject, ke
         assert partial.content == written
         assert partial.message().stop_reason == "end_turn"
         assert partial.done
-    # Each snapshot still says what the message said then, and no text ever was more than a beginning of the final one.
+    # Each snapshot is still the message of its time, and every text was a beginning of the final text.
     for snapshot, then in snapshots:
         assert then is None or snapshot.message() == then
         final = accumulator.under_way[snapshot.session_id, snapshot.parent_tool_use_id]
@@ -290,7 +290,7 @@ def test_any_cutting_and_any_interleaving_gives_the_same(data: st.DataObject, ke
 def test_halves_of_a_surrogate_pair_become_one_character(before: str, between: int) -> None:
     accumulator = Accumulator()
     partial = folded(message_start(), TEXT, text_delta(0, before + "\ud83d"), into=accumulator)
-    assert partial.text == before  # half a character is none
+    assert partial.text == before  # a lone surrogate is held back
     early = partial.snapshot()
     for _ in range(between):
         folded(text_delta(0, ""), into=accumulator)
@@ -318,12 +318,12 @@ def test_surrogates_in_input(ascii_only: bool) -> None:
     value = {"a": "x\ud83dy", "b": "\U0001f600"}
     written = json.dumps(value, ensure_ascii=ascii_only)
     partial = folded(message_start(), TOOL, json_delta(0, written[:-1]))
-    assert only(partial).input == {"a": "x\ufffdy", "b": "\U0001f600"}  # as far as it can be read
+    assert only(partial).input == {"a": "x\ufffdy", "b": "\U0001f600"}  # the part that can be read so far
     assert only(folded(message_start(), TOOL, json_delta(0, written))).input == value
     assert only(folded(message_start(), TOOL, json_delta(0, written), block_stop(0))).input == value
 
 
-# --- What a message has -----------------------------------------------------------------------------------------------
+# --- Fields of a message ----------------------------------------------------------------------------------------------
 
 
 def test_usage_and_the_end() -> None:

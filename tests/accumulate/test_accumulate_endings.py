@@ -1,4 +1,4 @@
-"""How streamed messages end: broken off by the CLI, or with blocks that it writes no line for."""
+"""Streamed messages end when the CLI breaks them off, or with blocks for which the CLI writes no line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def say(accumulator: Accumulator, value: dict[str, Any], session: str | None = "
 
 
 def broken_off(accumulator: Accumulator, *, parent: str | None = None) -> PartialMessage:
-    """What the CLI writes when the stream breaks: it ends the block and the message itself."""
+    """Add the events that the CLI writes when the API's stream breaks: the CLI stops the block and the message."""
     return folded(
         message_start(), TEXT, text_delta(0, "half"), block_stop(0), MESSAGE_STOP, into=accumulator, parent=parent
     )
@@ -46,7 +46,7 @@ def test_an_answer_that_was_broken_off_is_abandoned(
     accumulator = Accumulator()
     partial = broken_off(accumulator, parent=parent)
     before = partial.snapshot()
-    for _ in range(3):  # it is asked again more than once
+    for _ in range(3):  # the CLI may retry more than once
         say(accumulator, after, session)
         assert (partial.done, partial.abandoned, partial.text) == (True, True, "half")
     assert (before.done, before.abandoned) == (True, False)
@@ -124,7 +124,7 @@ def test_a_text_block_that_is_blank_in_the_end_is_left_out(text: str, left_out: 
     accumulator = Accumulator()
     tool = block_start(1, type="tool_use", id="t", name="Bash", input={})
     partial = folded(message_start(), TEXT, *([text_delta(0, text)] if text else []), into=accumulator)
-    assert partial.content == [TextBlock(text)]  # more may come
+    assert partial.content == [TextBlock(text)]  # more text may follow
     folded(block_stop(0), tool, block_stop(1), message_delta("tool_use"), MESSAGE_STOP, into=accumulator)
     assert [block.left_out for block in partial.blocks] == [left_out, False]
     names = ["tool_use"] if left_out else ["text", "tool_use"]

@@ -1,4 +1,4 @@
-"""Stream events in impossible orders, over long sessions, and at a fixed cost."""
+"""Stream events in impossible orders and in long sessions, with a fixed cost per event."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_what_comes_twice_or_late() -> None:
     assert (partial.text, len(partial.others), len(partial.blocks)) == ("ab", 1, 1)
     folded(TEXT, text_delta(0, "c"), MESSAGE_STOP, MESSAGE_STOP, into=accumulator)
     assert (partial.text, partial.done, only(partial).done) == ("c", True, True)
-    # A late event that names its message belongs to it, any other begins a new one.
+    # A late event with the message's id belongs to that message. A late event without an id begins a new message.
     assert folded(text_delta(0, "d"), into=accumulator, api_message_id="m") is partial
     assert partial.text == "cd"
     new = folded(text_delta(0, "e"), into=accumulator)
@@ -182,7 +182,7 @@ def result(session: str) -> ResultSuccess:
 
 
 def test_an_event_that_is_nested_as_deeply_as_can_be_read_does_not_raise() -> None:
-    """What was just decoded may be too deep to be encoded where the stack is higher."""
+    """An event that was decoded on a low stack may be nested too deeply to be encoded on a higher stack."""
 
     def below(calls: int, function: Callable[[], object]) -> None:
         if calls:
@@ -259,7 +259,7 @@ def test_a_message_that_is_dropped_before_it_has_finished_is_abandoned() -> None
 
 
 def lines_run(function: Callable[[], object]) -> int:
-    """How many lines of the package a call runs."""
+    """Return the number of source lines of the package that a call executes."""
     count = 0
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
@@ -288,10 +288,10 @@ def test_a_megabyte_of_one_character_deltas_is_linear(start: dict[str, Any], kin
     for _ in range(125_000):
         for event in events:
             add(event)
-    # What an event and a snapshot take does not depend on what was there before.
+    # The cost of an event and of a snapshot does not depend on the events before.
     assert (lines_run(lambda: accumulator.add(events[0])), lines_run(partial.snapshot)) == few
     snapshot = partial.snapshot()
-    # The text is joined by str.join, once, however many the pieces are.
+    # One str.join joins the text, whatever the number of pieces.
     block, copy = only(partial), only(snapshot)
     assert lines_run(lambda: getattr(block, kind)) < 60
     assert getattr(block, kind) == "ha" + "abcdefgh" * 125_000 + "a"
@@ -321,12 +321,12 @@ def test_reading_does_not_go_through_what_was_read_before() -> None:
         block = partial.blocks[number % 2]
         costs.append(lines_run(lambda block=block: block.text))
         assert block.text == "x" * (number // 2 + 1)
-    # The first reading of each block has no run behind it.
+    # The first read of each block joins no earlier pieces, so only the later reads are compared.
     assert len(set(costs[4:])) == 1
 
 
 def test_a_text_read_after_each_delta_takes_each_piece_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Only the pieces: each reading copies the text that was there before, which is quadratic in its length.
+    # This counts only the pieces. Each read also copies the previous text, which is quadratic in its length.
     pieces_seen = 0
 
     def counting(text: str, pieces: list[str]) -> str:
@@ -357,13 +357,13 @@ def test_threads_may_read_one_snapshot_at_the_same_time(monkeypatch: pytest.Monk
     snapshot = partial.snapshot()
     folded(text_delta(0, "more"), into=accumulator)
     if read_before:
-        assert len(snapshot.blocks) == 2  # the threads share what is known of the blocks, but no text is joined yet
+        assert len(snapshot.blocks) == 2  # the threads share the list of blocks, but no text is joined yet
 
     joined = _partial_message._joined
     both = threading.Barrier(2)
 
     def meeting(text: str, pieces: list[str]) -> str:
-        both.wait(60)  # neither has stored anything yet
+        both.wait(60)  # neither thread has stored its text yet
         return joined(text, pieces)
 
     monkeypatch.setattr(_partial_message, "_joined", meeting)

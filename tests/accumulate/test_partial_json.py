@@ -1,4 +1,4 @@
-"""The input of a tool call, read while it streams and when it is whole."""
+"""The input of a tool call can be read while it streams and when it is complete."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def without_halves(value: Any) -> Any:
 
 
 def is_beginning(part: Any, whole: Any) -> bool:
-    """Whether ``part`` is ``whole`` as far as it goes: only the last item of each container may be incomplete."""
+    """Return whether ``part`` is a beginning of ``whole``: only the last item of each container may be incomplete."""
     if isinstance(whole, dict) and isinstance(part, dict):
         keys = list(part)
         return (
@@ -217,7 +217,7 @@ def test_absurd_json_is_no_exception(text: str) -> None:
         '{"a": 01}',
         '{"a":\t"\t"}',
         "x",
-        # White space, but none of JSON.
+        # White space that JSON does not allow.
         "\u00a0{}",
         "{}\f",
     ],
@@ -225,7 +225,7 @@ def test_absurd_json_is_no_exception(text: str) -> None:
 def test_input_that_is_no_json_is_seen_as_such(text: str) -> None:
     accumulator = Accumulator()
     partial = folded(message_start(), TOOL, json_delta(0, text), into=accumulator)
-    assert only(partial).input_error is None  # more may come
+    assert only(partial).input_error is None  # more may follow
     folded(block_stop(0), into=accumulator)
     block = only(partial)
     assert block.partial_json == text
