@@ -1,4 +1,4 @@
-"""Pipes with drains that are closed after a test."""
+"""Fixtures that close drained pipes and restore the byte budget after a test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from drained_pipes import Pipe
 
 @pytest.fixture(autouse=True)
 def budget() -> Iterator[None]:
-    """Whatever budget a test sets ends with it."""
+    """Restore the default byte budget after each test."""
     yield
     set_byte_budget(DEFAULT_BYTE_BUDGET)
 

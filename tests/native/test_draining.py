@@ -1,4 +1,4 @@
-"""Drains: what a pipe says is read in order, by whoever comes first, and a loop is woken for it."""
+"""A drain keeps the bytes of a pipe in order, also when its rescuer thread reads them, and wakes event loops."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_read_gives_at_most_a_chunk(pipes: Callable[..., Pipe]) -> None:
 
 
 def test_order_holds_while_reader_and_rescuer_race(pipes: Callable[..., Pipe]) -> None:
-    """The reader pauses now and then, for as long as it takes a rescuer to come, or not quite."""
+    """The reader sometimes pauses for about the time after which the rescuer starts to read."""
     for seed in range(3):
         chance = random.Random(seed)
         pipe = pipes()
@@ -89,7 +89,7 @@ def test_a_reader_that_comes_often_is_left_alone(pipes: Callable[..., Pipe]) -> 
         pipe = pipes()
         for number in range(6):
             pipe.write(b"%d\n" % number)
-            time.sleep(0.003)  # away, but not for long enough; on a busy machine it may be longer
+            time.sleep(0.003)  # too short for the rescuer; a busy machine may take longer
             assert read_some(pipe.drain) == b"%d\n" % number
         return pipe.drain.stats.bytes_rescued == 0
 
@@ -102,7 +102,7 @@ def test_a_view_is_released_by_the_next_read(pipes: Callable[..., Pipe]) -> None
     pipe.write(data)
     other.write(more)
     view = pipe.drain.read()
-    # A read of another drain, as a callback might make, does not touch it.
+    # A read of another drain, for example in a callback, does not affect this view.
     assert other.drain.read() == more
     assert isinstance(view, memoryview)
     assert view == data
@@ -138,7 +138,7 @@ def test_many_idle_drains_hold_no_memory_for_reading(pipes: Callable[..., Pipe])
 
 @pytest.mark.parametrize("away", ["time.sleep(1)", "ctypes.PyDLL(None).usleep(1_000_000)"], ids=["idle", "GIL held"])
 def test_a_writer_is_never_held_up_while_the_reader_is_away(away: str) -> None:
-    """A child writes far more than a pipe holds and exits, while this process does nothing, or keeps the GIL."""
+    """A child writes much more than a pipe holds and exits, while this process sleeps or holds the GIL."""
     out = run(
         f"""
         import ctypes, os, subprocess, sys, time
@@ -194,7 +194,7 @@ def test_a_reader_that_is_slower_than_the_writer_is_helped(pipes: Callable[..., 
     try:
         end = time.monotonic() + DEADLINE
         while not pipe.drain.stats.bytes_rescued:
-            pipe.drain.read()  # never away
+            pipe.drain.read()  # the reader never pauses
             assert time.monotonic() < end
             time.sleep(0.003)
     finally:
@@ -212,7 +212,7 @@ def test_many_streams_are_rescued_at_once(pipes: Callable[..., Pipe]) -> None:
 
 
 def test_the_rescuer_takes_no_signals_and_ends_with_the_last_drain(pipes: Callable[..., Pipe]) -> None:
-    wait_until(lambda: not rescuers())  # of the test before
+    wait_until(lambda: not rescuers())  # those of the previous test
     first, other = pipes(), pipes()
     (thread,) = wait_until(rescuers)
     with open(f"/proc/self/task/{thread}/status") as status:
@@ -227,7 +227,7 @@ def test_the_rescuer_takes_no_signals_and_ends_with_the_last_drain(pipes: Callab
 
 
 def rescuers() -> list[str]:
-    """The rescuers of this process, by the numbers of their threads."""
+    """Return the thread ids of the rescuers in this process."""
     found = []
     for number in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError), open(f"/proc/self/task/{number}/comm") as comm:
@@ -267,7 +267,7 @@ def wait_by_epoll_that_is_edge_triggered(drain: Drain) -> None:
     ids=lambda wait: wait.__name__,
 )
 class TestWaking:
-    """Everything that a reader may wait for wakes it, by whatever means it waits."""
+    """Every kind of event wakes a waiting reader, whichever way it waits."""
 
     def test_by_bytes_that_come(self, pipes: Callable[..., Pipe], wait: Callable[[Drain], None]) -> None:
         pipe = pipes()
@@ -318,7 +318,7 @@ class TestWaking:
     def test_by_an_error(self, pipes: Callable[..., Pipe], wait: Callable[[Drain], None]) -> None:
         ours, theirs = socket.socketpair()
         with ours, theirs, contextlib.closing(Drain(ours.fileno())) as drain:
-            # The other side has not read what was sent to it, so that its end is an error for this one.
+            # The peer closes with unread data, so this side gets a connection reset.
             ours.send(b"unread")
             theirs.close()
             for _ in range(3):
@@ -378,7 +378,7 @@ def test_one_descriptor_is_watched_at_a_time(pipes: Callable[..., Pipe]) -> None
         assert not is_readable(drain)
         second.kill()
         wait_until(lambda: drain.read() is None and drain.watched)
-        drain.watch(second_fd)  # the same one again
+        drain.watch(second_fd)  # watch the same descriptor again
         assert not drain.watched
         wait_until(lambda: drain.read() is None and drain.watched)
 

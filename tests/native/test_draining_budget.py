@@ -1,4 +1,4 @@
-"""Drains: bytes that nobody reads, within the budget, in a file, or thrown away."""
+"""Drains keep unread bytes within the budget or in a file, or discard them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_paused_stream_goes_on_once_half_of_the_budget_is_free(pipes: Callable
         rescued = pipe.drain.stats.bytes_rescued
         while pipe.drain.stats.bytes_queued > MIB // 2 and pipe.drain.stats.bytes_rescued == rescued:
             got += read_some(pipe.drain)
-        # From here on nobody reads.
+        # From here on the test does not read.
         wait_until(lambda rescued=rescued: pipe.drain.stats.bytes_rescued > rescued)
     assert got + read_all(pipe.drain) == data
 
@@ -82,7 +82,7 @@ def test_the_budget_is_shared_and_given_back(pipes: Callable[..., Pipe]) -> None
     second.write_in_thread(data)
     wait_until(lambda: second.drain.stats.paused)
     assert second.drain.stats.bytes_queued == 0
-    # The reader of a paused stream can read: what was queued, or from the descriptor.
+    # The reader of a paused stream can still read, from the queue or from the descriptor.
     got = read_some(second.drain)
     first.close()
     wait_until(second.writer_done)
@@ -187,7 +187,7 @@ class OpenFile(NamedTuple):
 
 
 def temporary_files() -> set[OpenFile]:
-    """The open files of this process that have no name any more."""
+    """Return the open files of this process that are already unlinked."""
     found = set()
     for number in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
@@ -210,7 +210,7 @@ def test_above_the_budget_bytes_go_to_a_file(pipes: Callable[..., Pipe]) -> None
     assert stats.bytes_in_file == stats.bytes_spilled == len(data) - stats.bytes_queued
     assert (stats.pauses, stats.spill_errors) == (0, 0)
     if sys.platform == "linux":
-        # Others may go meanwhile: those of tests before this one.
+        # Files of earlier tests may be closed meanwhile.
         (file,) = temporary_files() - before
         assert file.mode == 0o600
     assert read_all(pipe.drain) == data
@@ -241,7 +241,7 @@ def test_a_file_has_a_limit(pipes: Callable[..., Pipe]) -> None:
     stats = pipe.drain.stats
     assert stats.bytes_in_file == MIB
     assert not pipe.writer_done()
-    # It goes on when the file has been read, and with a new one.
+    # The drain resumes with a new file once the test has read the first one.
     got = read_exactly(pipe.drain, 2 * MIB)
     wait_until(lambda: pipe.drain.stats.paused)
     assert got + read_all(pipe.drain) == data
@@ -274,7 +274,7 @@ def test_after_a_pause_a_file_is_tried_again(
     got = b""
     while pipe.drain.stats.paused and pipe.drain.stats.bytes_queued > MIB // 2:
         got += read_some(pipe.drain)
-    # From here on nobody reads.
+    # From here on the test does not read.
     wait_until(pipe.writer_done)
     assert pipe.drain.stats.bytes_spilled > 0
     assert got + read_all(pipe.drain) == data

@@ -1,4 +1,4 @@
-"""Drains: every end that a stream, a drain or a process can come to, and what they hold until then."""
+"""Every way in which a stream, a drain or a process can end, and the descriptors that are held until then."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = linux
 # --- Descriptors ------------------------------------------------------------------------------------------------------
 
 
-# In a process of their own, where no earlier test's garbage is closed meanwhile and its number used again.
+# Runs in a new process. In this one, garbage of earlier tests might be closed meanwhile, and its descriptor reused.
 COUNTING = """
 import gc, os, threading, time
 from claude_wire.native.drain import Drain
@@ -86,7 +86,7 @@ assert len(before - at_start) == 6, "three are of the first stream"
 
 
 def test_an_event_loop_may_wait_for_any_number_of_streams() -> None:
-    """The system allows 500 ways from one epoll instance, over others, to one descriptor."""
+    """Linux allows at most 500 paths from one epoll instance, through others, to one descriptor."""
     out = run(
         """
         import os, resource, select, time
@@ -154,7 +154,7 @@ assert descriptors() == at_start
 
 
 def test_the_number_may_be_closed_and_used_again_at_once(pipes: Callable[..., Pipe]) -> None:
-    """A drain that read a borrowed number would take the bytes of another pipe."""
+    """If the drain did not duplicate the descriptor, it would read the bytes of another pipe."""
     read_end, write_end = os.pipe()
     drain = Drain(read_end)
     os.close(read_end)
@@ -212,7 +212,7 @@ def test_a_descriptor_that_is_in_non_blocking_mode_works() -> None:
 
 
 def test_the_blocking_mode_is_given_back_by_the_last_drain_of_a_pipe(pipes: Callable[..., Pipe]) -> None:
-    """A stream that was made anew before the old one was collected must not block, nor the rescuer, which all need."""
+    """A new stream may exist before the old one is collected. Neither it nor the shared rescuer may block."""
     bystander = pipes()
     read_end, write_end = os.pipe()
     try:
@@ -220,7 +220,7 @@ def test_the_blocking_mode_is_given_back_by_the_last_drain_of_a_pipe(pipes: Call
         first.close()
         assert not os.get_blocking(read_end)
         assert second.read() is None
-        os.write(write_end, b"x" * CHUNK_BYTES)  # as much as one read takes, after which the rescuer tries another one
+        os.write(write_end, b"x" * CHUNK_BYTES)  # exactly one read, so the rescuer tries to read again
         wait_until(lambda: second.stats.bytes_queued == CHUNK_BYTES)
         bystander.write(b"y")
         wait_until(lambda: bystander.drain.stats.bytes_queued == 1)
@@ -239,7 +239,7 @@ def test_sockets_work() -> None:
         writer.start()
         assert read_all(drain) == data
         writer.join()
-        # The other direction is not touched.
+        # The other direction still works.
         ours.sendall(b"answer")
         assert theirs.recv(100) == b"answer"
 
@@ -346,7 +346,7 @@ def test_a_closed_drain_is_refused() -> None:
     for use in uses:
         with pytest.raises(HandleError, match="closed"):
             use()
-    # What was done can still be asked.
+    # The statistics are still available.
     assert pipe.drain.stats.bytes_rescued == 8
     assert (pipe.drain.stats.bytes_queued, pipe.drain.stats.paused) == (0, False)
 
@@ -361,7 +361,7 @@ def test_two_threads_that_use_one_drain_are_refused(pipes: Callable[..., Pipe]) 
     def use() -> None:
         while not refused.is_set():
             try:
-                pipe.drain.tail()  # copies it all, without the GIL
+                pipe.drain.tail()  # copies everything without the GIL
             except HandleError as error:
                 said.append(str(error))
                 refused.set()
@@ -568,7 +568,7 @@ def test_after_the_rescuer_was_stopped_readers_still_read() -> None:
 
 
 def test_a_rescuer_whose_descriptors_were_closed_ends() -> None:
-    """By code that closes all descriptors but a few, as daemons do. It must not spin."""
+    """Daemons close almost all descriptors when they start. The rescuer must not spin after that."""
     out = run(
         """
         import os, time

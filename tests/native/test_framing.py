@@ -1,4 +1,4 @@
-"""Framing: lines split on 0x0A alone, at any chunking, in linear time and bounded memory, with nothing lost."""
+"""Lines end only at 0x0A. Splitting works at any chunking, in linear time and bounded memory, and loses nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from interrupts import at_each_line, interrupted
 BOM = b"\xef\xbb\xbf"
 KIB64 = 64 * 1024
 
-# Each has what some splitter gets wrong.
+# Streams that simple line splitters get wrong.
 STREAMS = {
     "empty": b"",
     "line feed alone": b"\n",
@@ -50,7 +50,7 @@ STREAMS = {
 
 
 def reference(stream: bytes, *, keepends: bool) -> list[bytes]:
-    """The lines of a stream, by the definition."""
+    """Split a stream into lines in the simplest way."""
     *lines, last = stream.split(b"\n")
     if keepends:
         return [line + b"\n" for line in lines] + ([last] if last else [])
@@ -65,7 +65,7 @@ def split(chunks: Iterable[bytes], *, keepends: bool, max_line_bytes: int = 1000
 
 
 def take(splitter: LineSplitter, chunk: bytes | None) -> tuple[list[bytes], LineTooLongError | None]:
-    """Feeds a chunk, or closes at None: the lines either way, and the exception if there was one."""
+    """Feed a chunk, or close if it is None. Return the lines, and the exception if there was one."""
     try:
         return (splitter.close() if chunk is None else splitter.feed(chunk)), None
     except LineTooLongError as error:
@@ -77,7 +77,7 @@ def in_pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def blocks_of(chunks: Iterable[bytes], buffer: LineBuffer) -> list[Block]:
-    """All blocks of a stream."""
+    """Return all blocks of a stream."""
     blocks = [block for chunk in chunks for block in buffer.feed(chunk)] + buffer.close()
     return [(bytes(data), *place) for data, *place in blocks]
 
@@ -130,7 +130,7 @@ def test_any_stream_at_any_chunking_splits_as_defined(stream: bytes, cuts: list[
 @given(st.lists(small_pieces, max_size=20).map(b"".join), st.integers(1, 60), st.integers(1, 60))
 def test_nothing_is_lost_but_lines_too_long(stream: bytes, size: int, limit: int) -> None:
     splitter = LineSplitter(keepends=True, max_line_bytes=limit)
-    # As many more calls as there may be lines, because each returns at most up to one line too long.
+    # Add one close per possible line, because each call returns after at most one line that is too long.
     chunks = [*in_pieces(stream, size), *itertools.repeat(None, len(stream) + 1)]
     rebuilt = b""
     for chunk in chunks:
@@ -262,7 +262,7 @@ def test_an_interrupt_at_any_line_of_code_leaves_the_stream_in_step(first: bytes
         splitter = LineSplitter(keepends=keepends, max_line_bytes=KIB64)
         splitter.feed(first)
         was_interrupted = interrupted(lambda: feed_all(splitter, chunk), at)
-        if splitter._buffer.fed == len(first):  # it came before anything was taken
+        if splitter._buffer.fed == len(first):  # the interrupt came before the buffer took anything
             feed_all(splitter, chunk)
         assert feed_all(splitter, b"2}\n")[-1].rstrip() == b'{"b":2}'
         with pytest.raises(LineTooLongError) as caught:
@@ -389,7 +389,7 @@ def test_no_line_bytes_are_in_the_text_of_the_error() -> None:
     assert caught.value.lines == [b"{}"]
 
 
-# --- LineBuffer: what a block says ------------------------------------------------------------------------------------
+# --- LineBuffer: the contents of a block ------------------------------------------------------------------------------
 
 
 def test_a_chunk_of_whole_lines_is_one_block_and_is_not_copied() -> None:
@@ -445,7 +445,7 @@ def test_work_is_linear_at_any_chunking(size: int, line: bytes) -> None:
         buffer.feed(chunk)
     searched, copied, _ = buffer.stats()
     assert searched == len(stream)
-    assert copied <= 3 * len(stream)  # once in, and moved at most twice where capacity doubles
+    assert copied <= 3 * len(stream)  # copied in once, and moved at most twice as the capacity doubles
 
 
 def test_whole_lines_are_not_copied() -> None:

@@ -1,4 +1,4 @@
-"""The native border: a wrong handle, argument or library is an error that says so, never undefined behaviour."""
+"""At the boundary to native code, a wrong handle, argument or library is a clear error, never undefined behavior."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def new_handle(max_line_bytes: int = 2**40) -> int:
 
 
 def uses(handle: int) -> dict[str, int]:
-    """The status of every use that can be made of a handle."""
+    """Return the status of every function that takes a line buffer's handle."""
     return {
         "take": lib.cw_buffer_take(handle, b"{}\n", 3, ffi.new("CwBlocks *")),
         "unfinished": lib.cw_buffer_unfinished(handle, ffi.new("CwBlocks *")),
@@ -47,7 +47,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="native drains are fo
 
 
 def new_drain() -> int:
-    """A drain of a pipe that has ended."""
+    """Return the handle of a drain whose pipe has ended."""
     read_end, write_end = os.pipe()
     os.close(write_end)
     out = ffi.new("uint64_t *")
@@ -58,7 +58,7 @@ def new_drain() -> int:
 
 
 def drain_uses(handle: int) -> dict[str, int]:
-    """The status of every use that can be made of the handle of a drain."""
+    """Return the status of every function that takes a drain's handle."""
     scratch = ffi.new("uint8_t[]", 10)
     return {
         "read": lib.cw_drain_read(handle, scratch, 10),
@@ -117,7 +117,7 @@ def test_numbers_that_were_never_drains_are_refused(handle: int) -> None:
 
 
 def test_a_handle_in_use_by_another_thread_is_refused() -> None:
-    """One thread searches 64 MB at a time, which it does without the GIL, until the other has come in meanwhile."""
+    """One thread searches 64 MB per call, without the GIL, until another thread has used the handle meanwhile."""
     handle = new_handle(max_line_bytes=1)
     data = b"x" * 2**26
     refused = threading.Event()
@@ -147,7 +147,7 @@ def test_a_handle_in_use_by_another_thread_is_refused() -> None:
 
 
 def run_in_child(body: str) -> None:
-    """Runs a test in a process of its own, as it forks. The child of the fork is waited for, its exceptions count."""
+    """Run a forking test in a new process. Wait for the forked child, and report its exceptions."""
     program = f"""
 import os, sys, traceback
 from claude_wire.errors import HandleError
@@ -347,7 +347,7 @@ def test_every_error_status_has_its_exception() -> None:
 
 
 def import_library(monkeypatch: pytest.MonkeyPatch, native: types.ModuleType | None) -> types.ModuleType:
-    """Imports a second copy of ``_library`` on top of another native module, or none."""
+    """Import a second copy of ``_library`` with another native module, or without one."""
     monkeypatch.setitem(sys.modules, "claude_wire.native._native", native)
     monkeypatch.delattr("claude_wire.native._native", raising=False)
     if native is not None:
