@@ -1,4 +1,4 @@
-"""The changelog of ``protocol`` says what differs between two folders."""
+"""The changelog of ``protocol`` lists the differences between two versions of the folder."""
 
 from __future__ import annotations
 

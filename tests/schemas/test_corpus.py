@@ -1,4 +1,4 @@
-"""The corpus of ``protocol`` says what ``Decoder`` says, case by case; so do the schemas."""
+"""``Decoder`` and the schemas agree with every case of the corpus in ``protocol``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from verdicts import FOLDER, decoded, load, parts_in, schema_verdict, validator,
 Case = dict[str, Any]
 FILES = sorted(path.stem for path in (FOLDER / "corpus").glob("*.json"))
 REQUESTS = {cls.__struct_config__.tag: cls for cls in get_args(ControlRequestPayload)}
-#: What a case may say of the decoder that it is for.
+#: The options of the decoder that a case may set.
 OPTIONS = ("max_line_bytes",)
 
 
 def content(case: Case) -> bytes:
-    """The bytes of a case's stream."""
+    """Return the bytes of a case's stream."""
     return case["text"].encode() if "text" in case else base64.b64decode(case["base64"])
 
 
@@ -31,7 +31,7 @@ def cases(*files: str) -> list[Case]:
 
 
 def found_in(data: bytes, message: Any) -> dict[str, Any]:
-    """What the decoder says of a message, in the words of the corpus, but for its place."""
+    """Return the decoder's result for a message in the corpus format, without the message's place."""
     verdict = verdict_of(message)
     if isinstance(message, InvalidLine):
         return {"verdict": verdict, "reason": message.kind, "line": message.line_number, "offset": message.offset}
@@ -42,14 +42,14 @@ def found_in(data: bytes, message: Any) -> dict[str, Any]:
 
 
 def check(case: Case) -> None:
-    """Compare a case with what the decoder and its schema say."""
+    """Check that the decoder and the schema give the expected results of a case."""
     data = content(case)
     options = {name: case[name] for name in OPTIONS if name in case}
     messages, decoder = decoded(case["schema"], data, **options)
     assert len(messages) == len(case["expect"])
     for message, expected in zip(messages, case["expect"], strict=True):
         line = data.split(b"\n")[expected["line"] - 1]
-        # The byte order mark at the start of a stream is no part of its first line.
+        # The byte order mark at the start of a stream is not part of its first line.
         line = line.removeprefix(b"\xef\xbb\xbf") if expected["line"] == 1 else line
         assert data.find(line, expected["offset"]) == expected["offset"]
         cls = {"class": type(message).__name__} if "class" in expected else {}

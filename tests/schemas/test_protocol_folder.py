@@ -1,4 +1,4 @@
-"""The folder ``protocol`` is what the classes say, within its size, and the same in every archive."""
+"""The folder ``protocol`` matches the classes, stays within its size limit, and is the same in every archive."""
 
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ def test_every_message_class_is_in_the_index() -> None:
     while todo:
         children = (cls := todo.pop()).__subclasses__()
         todo += children
-        # Other tests define classes, too.
+        # Skip the classes that other tests define.
         if not children and cls.__module__.startswith("claude_wire.messages.") and cls.__name__ != "NoOther":
             assert cls.__name__ in names
 
 
 @pytest.mark.parametrize("schema", ["output", "input", "records"])
 def test_the_place_for_other_keys_is_no_key(schema: str) -> None:
-    """``extra`` holds what a class has no field for; on the wire there is no such key."""
+    """``extra`` stores keys that have no field; it is not a key on the wire."""
     for name, definition in load(f"{schema}.schema.json")["$defs"].items():
         assert "extra" not in definition.get("properties", {}), name
     assert not any('"extra"' in str(case.get("text")) for case in load(f"corpus/{schema}.json")["cases"])

@@ -1,4 +1,4 @@
-"""The schemas of ``protocol`` accept all that was recorded, and refuse what is wrong."""
+"""The schemas of ``protocol`` accept all recorded lines, and reject wrong ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spoilt_lines import CHANGES, spoilt_lines
 from verdicts import decoded, load, schema_verdict, validator, verdict_of
 
 SCHEMAS = ("output", "input", "records")
-#: The lines that hosts should not have sent, by recording: the CLI was asked what it makes of them.
+#: Recordings with wrong lines of the host, which were sent to see how the CLI reacts.
 WRONG = {"08_control", "14_bad_num_content"}
 
 
@@ -43,11 +43,11 @@ def test_every_reference_leads_to_a_definition_and_every_definition_is_meant(nam
     assert schema["$defs"].keys() - named <= answers
 
 
-# --- what was recorded ------------------------------------------------------------------------------------------------
+# --- recorded lines ---------------------------------------------------------------------------------------------------
 
 
 def recorded() -> Iterator[tuple[str, str, bytes]]:
-    """The schema, the name and the bytes of each stream and transcript that the tests have."""
+    """Yield the schema, the name and the bytes of each recorded stream and transcript."""
     for name in recordings.names():
         recording = recordings.load(name)
         yield "output", name, recording.stdout
@@ -86,14 +86,14 @@ def test_a_validator_that_nobody_made_faster_says_the_same(schema: str) -> None:
                 assert accepted == (expected["verdict"] != "misfit"), case
 
 
-# --- what is wrong ----------------------------------------------------------------------------------------------------
+# --- wrong lines ------------------------------------------------------------------------------------------------------
 
 
 SENDERS = {"output": "agent", "input": "host", "records": "agent"}
 
 
 def of_the_other_side(schema: str, value: Any) -> bool:
-    """True for a line with a message, or a request, that only the other side sends."""
+    """Return whether a line contains a message or a request that only the other side sends."""
     entries = [entry for entry in load("index.json")["definitions"] if entry["group"] in ("message", "request")]
     others = [
         entry["tags"] for entry in entries if entry["sent_by"] not in ("both", SENDERS[schema]) and "tags" in entry
@@ -107,7 +107,7 @@ def of_the_other_side(schema: str, value: Any) -> bool:
     return False
 
 
-#: Where a schema may say something else than the decoder, and why.
+#: Reason -> whether a schema may give a different verdict than the decoder on a line.
 DIFFERENCES: dict[str, Callable[[str, Any], bool]] = {
     "a decoder reads the messages of both sides; in a schema for one, those of the other are unknown": of_the_other_side
 }
@@ -124,7 +124,7 @@ def test_a_schema_says_of_500_spoilt_lines_what_the_decoder_says(seed: int) -> N
             continue
         reasons = [reason for reason, applies in DIFFERENCES.items() if applies(schema, value)]
         assert (said, bool(reasons)) == ("unknown", True), (kind, change, verdict, said, value)
-    # All three verdicts come often, or the lines show nothing.
+    # Each verdict must be common, otherwise the lines test little.
     assert min(counted[verdict] for verdict in ("valid", "unknown", "misfit")) > 75, counted
 
 
