@@ -1,4 +1,4 @@
-"""The host's side of the protocol without input and output: its events, one by one and in any order."""
+"""The host's side of the protocol, without I/O: each event alone, and events in any order."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_an_answer_that_takes_a_prompt_out_of_the_queue_ends_it(how: str) -> Non
 
 
 def test_an_emptied_queue_may_have_had_prompts_without_a_uuid() -> None:
-    """The CLI names only those with a uuid. One that was sent after the interrupt was not in the queue then."""
+    """The CLI lists only cancelled prompts with a uuid. A prompt sent after the interrupt was not in the queue yet."""
     protocol = HostProtocol()
     before = protocol.send_prompt(None, 0.0)
     _, sent = protocol.send_request(InterruptRequest(cancel_queued=True))
@@ -186,7 +186,7 @@ def test_an_emptied_queue_may_have_had_prompts_without_a_uuid() -> None:
 
 
 def test_a_request_that_empties_no_queue_keeps_no_prompts() -> None:
-    """Up to 4,096 prompts would be kept until its answer."""
+    """Otherwise the request would hold as many as 4,096 prompts until its answer."""
     protocol = HostProtocol()
     protocol.send_prompt(None, 0.0)
     assert protocol.send_request(McpStatusRequest())[0].before is None
@@ -228,7 +228,7 @@ def test_the_end_of_the_process_ends_what_is_open() -> None:
 
 
 class Machine(RuleBasedStateMachine):
-    """Any order of questions, answers, withdrawals, requests and ends, against a plain dictionary."""
+    """Apply questions, answers, withdrawals, requests and ends in any order, and compare with plain dictionaries."""
 
     @initialize()
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""When a run is over, without a session: each event of each state of a prompt, background tasks, and the waits."""
+"""The rules that decide when a run is over, without a session: prompt states, background tasks, and waits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_state_has_its_row_and_every_row_leads_to_an_end() -> None:
     assert used == set(Event)
 
 
-#: What becomes of prompts: the uuids of those that are sent, what the CLI says, and their states after it.
+#: Description -> the uuids of the prompts, the CLI's messages, and the states of the prompts after them.
 FATES: dict[str, tuple[list[str | None], list[dict[str, Any]], list[State]]] = {
     "a result names its prompt": (["a"], [INIT, result("a")], [State.ANSWERED]),
     "a result names another prompt": (["a", None], [INIT, result("a")], [State.ANSWERED, State.UNCERTAIN]),
@@ -119,7 +119,7 @@ def test_the_error_of_a_subagents_message_is_not_that_of_the_turn() -> None:
 
 
 def test_of_a_state_and_of_a_reason_little_is_kept() -> None:
-    """Both are the peer's, and a line may have 128 MiB."""
+    """The peer chooses both strings, and a line may have 128 MiB."""
     run = Run()
     message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}
     assistant = {"type": "assistant", "message": message, "parent_tool_use_id": None, "error": "e" * 100_000}
@@ -142,12 +142,12 @@ def test_how_long_is_waited() -> None:
     prompt = asked(run, "a", 10.0)
     assert run.patience(600, 10) is None
     seen(run, IDLE)
-    assert run.patience(600, 10) == 600  # the CLI is idle although a turn is owed: it may have dropped the prompt
+    assert run.patience(600, 10) == 600  # the CLI is idle although a result is missing
     seen(run, RUNNING, INIT)
     assert run.patience(600, 10) is None
     seen(run, result("a"), IDLE)
     assert prompt.ended
-    # Two without a uuid, of which the second may have been merged into the first.
+    # Two prompts without a uuid; the CLI may have merged the second into the first.
     asked(run, None, 20.0)
     asked(run, None, 21.0)
     seen(run, RUNNING, INIT, result(), IDLE)
@@ -180,7 +180,7 @@ def test_a_prompt_keeps_a_result_only_while_that_may_be_its_own() -> None:
 
 
 def test_an_emptied_queue_leaves_prompts_without_a_uuid_uncertain() -> None:
-    """Those that were sent before it was asked for, and had no result since."""
+    """This applies to prompts that were sent before the request to empty the queue and have no result yet."""
     run = Run()
     answered, swept = asked(run), asked(run)
     before = run.unnamed()
@@ -198,7 +198,7 @@ def test_an_emptied_queue_leaves_prompts_without_a_uuid_uncertain() -> None:
 
 
 def test_an_empty_uuid_is_none() -> None:
-    """The CLI starts a turn for each prompt with it, and names it in no result."""
+    """The CLI starts a turn for each prompt with an empty uuid, but names it in no result."""
     run = Run()
     prompts = [run.ask("", 0.0), run.ask("", 0.0)]
     assert not run.had("")
@@ -220,7 +220,7 @@ def test_of_background_work_little_is_kept() -> None:
     assert (len(run.background.subagents), len(run.background.shells)) == (4096, 4096)
 
 
-#: The end of a command in the background, and whether a turn about it will certainly come.
+#: Description -> start and end of a background command, and whether a turn about it will certainly follow.
 ENDS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "it is done": (started("s", "local_bash"), ended("s"), True),
     "it has failed": (started("s", "local_bash"), ended("s", "failed"), True),
@@ -267,7 +267,7 @@ def test_whoever_takes_over_waits_for_subagents_that_began_before() -> None:
 def test_whoever_takes_over_reads_old_messages_before_its_prompts_count() -> None:
     run = Run()
     run.take_over(["a"], 0)
-    again = asked(run, "b")  # it was sent before, and is sent again
+    again = asked(run, "b")  # sent by the previous host, and now again
     seen(run, INIT, result(), {"type": "system", "subtype": "injected", "message_count": 1, "content_length": 1})
     assert (run.owed, again.state) == (["a", "b"], State.SENT)
     seen(run, result("b"))
@@ -323,7 +323,8 @@ def test_above_the_limit_the_oldest_prompt_is_dropped() -> None:
     assert (len(run.owed), run.owed[0], run.owed[-1]) == (MAX_PROMPTS, "p1", "one more")
 
 
-# --- what else is known of a run --------------------------------------------------------------------------------------
+# --- other facts about a run
+# -------------------------------------------------------------------------------------------
 
 
 def test_subagents_that_were_stopped_between_turns_are_counted_until_the_next_turn() -> None:
