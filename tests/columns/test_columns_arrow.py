@@ -1,4 +1,4 @@
-"""What a scan hands over belongs to its consumer, who may keep it, take it apart, and release it on any thread."""
+"""A consumer owns the arrays of a scan: it may keep them, split them, and release them on any thread."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def leaks() -> None:
     def use() -> None:
         scanned = scan(data, "usage", ["message_id", "request_id", "uuid"])
         columns(scanned)
-        scanned.__arrow_c_stream__()  # nobody reads it: its capsule releases it
+        scanned.__arrow_c_stream__()  # nobody reads this stream, so its capsule releases it
         unread = opened(scan(data).__arrow_c_stream__())
         unread.release(ctypes.byref(unread))
         columns(usage.combine([scanned, scanned]))
@@ -168,7 +168,7 @@ def taken_by(name: str, folder: str) -> None:
 
 @pytest.mark.parametrize("name", ["pyarrow", "nanoarrow", "polars", "duckdb"])
 def test_libraries_take_it_as_it_is(name: str, tmp_path: Path) -> None:
-    # In a process of its own: DuckDB writes to the standard error of one that ends.
+    # Runs in a new process, because DuckDB writes to stderr when its process ends.
     needed(name)
     in_own_process(taken_by, name, str(tmp_path))
 
@@ -179,7 +179,7 @@ def test_rows_in_the_words_of_a_reader() -> None:
 
 # --- without memory, and with several threads -------------------------------------------------------------------------
 
-# Its arguments: a file, how many bytes of memory are left, and what to do.
+# Arguments of the program: a file, the remaining bytes of memory, and the work to do.
 WITHOUT_MEMORY = """
 import ctypes, errno, resource, sys
 sys.path.insert(0, {support!r})
@@ -235,7 +235,7 @@ def test_without_memory_there_is_an_error_and_no_signal(work: str, tmp_path: Pat
 
 
 def test_a_stream_is_read_by_one_thread_at_a_time() -> None:
-    # Lines that Python decodes: then a thread waits within the stream, and another one comes.
+    # Python decodes these lines, so a thread releases the GIL within the stream, and another thread enters.
     data = b'{"uuid":"a","uuid":"b"}\n' * 5000
     stream = opened(scan(data, "messages", ["uuid"]).__arrow_c_stream__())
     found: list[int] = []

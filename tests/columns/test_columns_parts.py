@@ -1,4 +1,4 @@
-"""Files and folders become parts, which have each line once; what does not fit is a warning."""
+"""Files and folders are divided into parts that contain each line once. Values that do not fit cause a warning."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_parts_have_each_line_once_and_no_more_than_is_allowed(part_bytes: int, 
     found = parts(tmp_path, part_bytes)
     assert pickle.loads(pickle.dumps(found)) == found
     assert all(sum(one.stop - one.start for one in part) <= part_bytes for part in found)
-    # Two neighbours could not have been one.
+    # No two adjacent parts fit into one.
     sizes = [sum(one.stop - one.start for one in part) for part in found]
     firsts = [part[0].stop - part[0].start for part in found[1:]]
     assert all(before + first > part_bytes for before, first in zip(sizes, firsts, strict=False))
@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'{"uuid":"a"}\n{"uuid":7,"message":{"content":"\\ud83d"}}\n{"uuid":8}\n{"torn\n')
     found = scan([Range(str(path), 0, 1000)], "messages")
-    assert found.report.warning == ""  # nothing has been read
+    assert found.report.warning == ""  # nothing has been read yet
     columns(found)
     assert found.report.warning == (
         "1 lone surrogates in text, 2 values that do not fit uuid, 1 lines that gave no row. "

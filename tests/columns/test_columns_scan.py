@@ -1,4 +1,4 @@
-"""What a scan takes and refuses, what it reports, and that it stays within its bounds."""
+"""The arguments that a scan accepts and rejects, its reports, and its limits."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_fifo_and_a_device_make_nobody_wait(tmp_path: Path) -> None:
     path.write_bytes(b"{}\n")
     found = scan(path)
     path.unlink()
-    os.mkfifo(path)  # another file has taken its place since
+    os.mkfifo(path)  # a named pipe has replaced the file since
     with pytest.raises(OSError, match="not a regular file"):
         columns(found)
 
@@ -167,7 +167,7 @@ def test_too_many_blocks_give_no_row() -> None:
     found = scan(user([{}] * 70_000) + user("x"), "blocks", ["text"])
     assert columns(found) == {"text": ["x"]}
     assert [problem.kind for problem in found.report.problems] == ["too_many_blocks"]
-    # Each repeats what the line has beside them.
+    # The row of each block repeats the line's uuid of 1 MiB.
     found = scan(user([{}] * 100, uuid="x" * 2**20) + user("x"), "blocks", ["uuid"])
     assert columns(found) == {"uuid": [None]}
     assert [problem.kind for problem in found.report.problems] == ["too_many_blocks"]

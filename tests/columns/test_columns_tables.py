@@ -1,4 +1,4 @@
-"""A scan finds what the dicts of a Decoder say, in every recording, in lines made wrong, and wherever a file is cut."""
+"""A scan agrees with the dicts of a Decoder on every recording, on mutated lines, and wherever a file is split."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def without_path(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def same(data: bytes, table: TableName, scanned: Scan | None = None) -> None:
-    """Check that a scan of the bytes finds what is expected."""
+    """Check that a scan of these bytes returns the expected rows and report."""
     scanned = scanned or scan(data, table)
     found = without_path(rows(scanned))
     wanted = expected(data, table)
@@ -50,7 +50,7 @@ def same(data: bytes, table: TableName, scanned: Scan | None = None) -> None:
 
 
 def plain(data: bytes, table: TableName) -> Scan:
-    """A scan by the native code that uses no vectors."""
+    """Scan with the native code without SIMD."""
     return _scan([data], table, columns_of(table), (), lib.CW_SCAN_PLAIN, DEFAULT_MAX_LINE_BYTES)
 
 
@@ -89,7 +89,7 @@ def test_a_prompt_that_was_sent_during_a_turn_is_in_the_tables() -> None:
     assert found == [("text", "fold me into the turn"), ("text", "and a picture"), ("image", None)]
 
 
-#: Lines that are short, and have all that a table looks at.
+#: Short lines that contain every key that a table reads.
 LINES = [
     {
         "type": "assistant",
@@ -159,7 +159,7 @@ LINES = [
     {"type": "cost-state", "totalCostUSD": 1, "totalDuration": 5, "totalAPIDuration": 4, "modelUsage": {}},
 ]
 ENCODED = [json.dumps(line, ensure_ascii=False).encode() for line in LINES]
-#: Values that fit hardly anywhere.
+#: Values that fit almost no column.
 VALUES = [
     *["null", "true", "0", "-0", "1.0", "1e2", "2.5", "9007199254740993.0", "9223372036854775807"],
     *["9223372036854775808", "-9223372036854775808", "1" + "0" * 400, '"x"', '""', '"\\ud83d"', '"\\ud83d\\ude00"'],
@@ -177,7 +177,7 @@ TIMES = [
 
 
 def with_values(line: dict[str, Any], value: str) -> list[bytes]:
-    """The line, with the value in the place of each other one, as JSON."""
+    """Replace each value of a line in turn, and return the resulting lines."""
     found: list[bytes] = []
 
     def each(node: Any) -> None:
@@ -227,7 +227,7 @@ def test_mutated_lines(table: TableName, seed: int) -> None:
     assert len(taken) > 100
     same(b"\n".join(taken), table)
     same(b"\n".join(taken), table, plain(b"\n".join(taken), table))
-    # What the decoder refuses has rows only where what is wrong stands in a value that no column needs.
+    # A line that the decoder rejects has rows only if its error is in a value that no column needs.
     scanned = scan(data, table)
     kept = {offset for offset in (row["offset"] for row in rows(scanned)) if offset in refused}
     assert rows(plain(data, table)) == rows(scanned)
@@ -291,7 +291,7 @@ def test_plans_of_any_size_give_all_lines(tmp_path: Path) -> None:
 
 
 def corpus(size: int, seed: int) -> bytes:
-    """Generated transcripts, with lines that nobody knows, torn ones, halves of emojis and copies."""
+    """Return generated transcripts with unknown lines, torn lines, lone surrogates and duplicates."""
     spec = importlib.util.spec_from_file_location("corpus", ROOT / "benches" / "corpus.py")
     assert spec is not None
     assert spec.loader is not None
@@ -302,7 +302,7 @@ def corpus(size: int, seed: int) -> bytes:
 
 @pytest.mark.parametrize("seed", range(125 if LONG else 1))
 def test_generated_transcripts(seed: int) -> None:
-    """8 MB; a gigabyte where tests may take long."""
+    """Check 8 MB of generated transcripts; the long tests check 1 GB."""
     data = corpus(8_000_000, seed)
     for table in TABLES:
         same(data, table)

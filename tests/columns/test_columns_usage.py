@@ -1,4 +1,4 @@
-"""Answers are counted once each, and their sums are those that the API had told."""
+"""Each answer is counted once, and the sums are those that the API reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COUNTS = {
 
 
 def sums(table: Any) -> dict[str, dict[str, int]]:
-    """By model, how often it answered, and its tokens."""
+    """Return the number of answers and the tokens of each model."""
     models: dict[str, Counter[str]] = {}
     for row in rows(table):
         if row["model"] != "<synthetic>":
@@ -50,13 +50,13 @@ def test_sums_are_those_of_the_api(name: str, tmp_path: Path) -> None:
     told = wanted(name)
     combined = usage.combine(scan(path, "usage") for path in paths)
     assert sums(combined) == told
-    assert sums(combined) == told  # it may be read again
+    assert sums(combined) == told  # it can be read a second time
     assert sums(usage.combine(scan(paths, "usage"))) == told
-    # In any order, in ranges, combined again, and with what the processes wrote beside it.
+    # The sums are the same in any order, in ranges, combined twice, and with the CLI's output added.
     assert sums(usage.combine(scan(path, "usage") for path in reversed(paths))) == told
     parts = [usage.combine(scan(part, "usage")) for part in plan(paths, 20_000)]
     assert sums(usage.combine(parts)) == told
-    # What the processes wrote says less of the same answers, and does not count where the transcript has them.
+    # The CLI's output says less about the same answers, so the transcript's rows replace its rows.
     known = {row["message_id"]: row for row in rows(combined)}
     streams = [scan(output, "usage") for output in sessions.outputs(name)]
     with_streams = rows(usage.combine([*streams, scan(paths, "usage"), *streams]))
