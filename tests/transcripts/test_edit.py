@@ -1,4 +1,4 @@
-"""Sessions are renamed, tagged, forked and deleted as claude-agent-sdk does it, and both read the result."""
+"""Sessions are renamed, tagged, forked and deleted as claude-agent-sdk does it, and both can read the result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCENARIOS = [name for name in scenarios() if name != "no_persistence"]
 
 @pytest.fixture
 def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[list[Path], list[Path]]]:
-    """The files of a recorded scenario twice, for us and for the SDK, which looks into the second folder."""
+    """Unpack a recorded scenario twice: for this library, and for the SDK, whose folder is CLAUDE_CONFIG_DIR."""
 
     def unpacked(scenario: str) -> tuple[list[Path], list[Path]]:
         folders = [tmp_path / "ours", tmp_path / "theirs"]
@@ -45,7 +45,7 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tup
 
 
 def lines(path: Path) -> list[Any]:
-    """The records of a file, without lines that were cut."""
+    """Return the records of a file, without torn lines."""
     return [json.loads(line) for line in path.read_bytes().split(b"\n") if line.endswith(b"}")]
 
 
@@ -72,12 +72,12 @@ def test_the_sdk_reads_what_was_written_here(scenario: str, both: Any) -> None:
         rename_session(path, "Mine")
         tag_session(path, "blue")
         info = claude_agent_sdk.get_session_info(path.stem)
-        if info is not None:  # it does not list sessions without a prompt
+        if info is not None:  # the SDK does not list sessions without a prompt
             assert (info.custom_title, info.tag) == ("Mine", "blue")
 
 
 def comparable(records: list[Any]) -> list[Any]:
-    """Records with their uuids numbered in order, and without the time of the copy."""
+    """Return records with numbers in place of uuids, and without timestamps."""
     numbers: dict[str, str] = {}
 
     def plain(value: Any) -> Any:
@@ -97,7 +97,7 @@ def comparable(records: list[Any]) -> list[Any]:
 def test_a_fork_is_that_of_the_sdk(scenario: str, both: Any) -> None:
     ours, theirs = both(scenario)
     for mine, other in zip(ours, theirs, strict=True):
-        # The SDK takes these for ends of lines, and its copy lacks the message.
+        # The SDK treats these characters as line ends, so its copy would lack the message. Escape them.
         escaped = other.read_bytes()
         for separator in ("\u2028", "\u2029", "\x85"):
             escaped = escaped.replace(separator.encode(), rb"\u%04x" % ord(separator))

@@ -1,4 +1,4 @@
-"""Sessions are listed by the beginnings and ends of their files, whatever is in them."""
+"""Sessions are listed from the beginnings and ends of their files, whatever the files contain."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_each_session_is_found_with_its_project_times_and_prompts(scenario: str,
 
 @pytest.mark.parametrize("scenario", [name for name in scenarios() if name != "no_persistence"])
 def test_the_first_prompt_is_that_of_the_official_reader(scenario: str, tmp_path: Path) -> None:
-    """It is what a user typed, and no markup of the CLI."""
+    """The first prompt is the text that a user typed, not markup of the CLI."""
     sdk = pytest.importorskip("claude_agent_sdk._internal.sessions")
     for one in find_sessions(unpack(scenario, tmp_path)):
         theirs = sdk._extract_first_prompt_from_head(one.path.read_bytes()[:END_BYTES].decode(errors="replace"))
@@ -151,13 +151,13 @@ def is_a_folder(hostile: Path) -> None:
 @linux_only
 @pytest.mark.parametrize("make", [hangs, never_ends, goes_round, is_a_folder])
 def test_what_is_no_file_is_passed_over(make: Callable[[Path], None], tmp_path: Path) -> None:
-    """As a session, its title, a subagent's description and a subagent's transcript."""
+    """Try a session, its title, a subagent's description and a subagent's transcript."""
     (path,) = unpack("subagent_parallel", tmp_path).glob("*/*.jsonl")
     whole = list(messages(Transcript.load(path)))
     for name in ("other.jsonl", f"{path.stem}/custom-title.json", f"{path.stem}/subagents/agent-x.meta.json"):
         make(path.parent / name)
     assert [one.id for one in find_sessions(tmp_path)] == [path.stem]
-    with pytest.raises(OSError):  # noqa: PT011  # which one is the system's to say
+    with pytest.raises(OSError):  # noqa: PT011  # the exact error depends on the system
         Transcript.load(path.parent / "other.jsonl")
     assert list(messages(Transcript.load(path))) == whole
     for agent in Transcript.load(path).subagents.values():

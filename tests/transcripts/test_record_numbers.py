@@ -1,4 +1,4 @@
-"""Numbers of records: those that may be fractions are taken as fractions, and the others are counts and names."""
+"""Fields of records for numbers that may be fractions accept fractions. All other numbers are counts and names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from claude_wire.transcripts.records import attachments, base, conversation, sta
 
 MODULES = (attachments, base, conversation, state, system)
 
-#: What is counted, or is a number as a name. A new field that is an ``int`` is added here only if its value can be
-#: nothing else; what is measured (times, tokens, costs, shares) is a ``Number``.
+#: Counts, and numbers that are names. Add a new ``int`` field only if its value cannot be a fraction; measured values
+#: (times, tokens, costs, shares) are a ``Number``.
 WHOLE = {
     *("apiBlockIndex", "apiErrorStatus", "availableCommandCount", "exitCode", "failedHookErrorIndexes", "hookCount"),
     *("imagePasteIds", "keep", "maxRetries", "maxTurns", "prNumber", "promptIndex", "retryAttempt", "skillCount"),

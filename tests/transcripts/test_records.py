@@ -1,4 +1,4 @@
-"""Every line that the CLI keeps on disk is a typed record, and encodes to the JSON that it was."""
+"""Every line of a transcript becomes a typed record, and encodes to the same JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENVELOPE = {"uuid": "u", "parentUuid": None, "sessionId": "s", "timestamp": "202
 
 TASK = {"taskId": "a", "taskType": "local_agent", "description": "d", "status": "running"}
 
-#: Records that the recorded sessions have none of, as older versions and the interactive mode write them.
+#: Records that do not occur in the recorded sessions; older versions and the interactive mode write them.
 OTHERS: list[dict[str, Any]] = [
     {"type": "tag", "tag": "mine", "sessionId": "s"},
     {"type": "ai-title", "aiTitle": "A title", "sessionId": "s"},

@@ -1,4 +1,4 @@
-"""A transcript gives the messages that its stream had."""
+"""A transcript yields the messages of the session's output stream."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from claude_wire_kit.events import Bridge
 from claude_wire_kit.events.events import Operation
 from sessions import outputs, scenarios, transcripts, unpack
 
-#: What only a stream says of a message: the usage at the start of an answer, how a result is shown, and retries, whose
-#: uuids are their own.
+#: Fields that only the stream has.
 STREAM_ALONE = {"tool_use_meta", "user_message_uuid", "user_message_uuids", "session_id"}
-#: Only a transcript says that a prompt became part of a turn; only the stream describes the subagent of a skill.
+#: Only a transcript says that a prompt was merged into a turn. Only the stream describes the subagent of a skill.
 STREAM_ALONE |= {"isReplay", "priority", "task_description"}
 OF_THE_ANSWER = {
     "usage",
@@ -30,7 +29,7 @@ OF_THE_ANSWER = {
     "stop_sequence",
 }
 
-#: A note that is not on disk.
+#: An informational message that the CLI does not save to disk.
 NOT_KEPT = "Auto mode can't check actions in this session."
 
 COMPARED = (
@@ -105,7 +104,7 @@ def test_what_subagents_said_comes_after_the_call_of_each(tmp_path: Path) -> Non
     assert speakers == [None, outer, inner, outer, None]
     alone = list(t.messages(transcript, subagents=False))
     assert all(getattr(message, "parent_tool_use_id", None) is None for message in alone)
-    # Subagents that name each other, and one that is gone, end as well.
+    # Reading also ends if subagents refer to each other, and if a subagent's file is missing.
     for agent in transcript.subagents.values():
         agent.path.write_bytes(path.read_bytes())
     assert len(list(t.messages(t.Transcript.load(path)))) > len(alone)

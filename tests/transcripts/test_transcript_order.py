@@ -1,4 +1,4 @@
-"""The branch of a transcript does not depend on when its lines were written, and has what other readers have."""
+"""The active branch of a transcript does not depend on the order of its lines, and agrees with other readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from claude_wire import Decoder, encode
 from claude_wire import messages as m
 from sessions import outputs, scenarios, transcripts, unpack
 
-#: Long sessions are cut at each of so many lines.
+#: Sessions with more than LONG lines are cut only at every STEP-th line.
 LONG, STEP = 400, 7
 
 
@@ -58,7 +58,7 @@ def boundary(uuid: str, before: str) -> dict[str, Any]:
     return entry(uuid, None, "system", subtype="compact_boundary", logicalParentUuid=before)
 
 
-# --- what decides the end ---------------------------------------------------------------------------------------------
+# --- the end of the branch --------------------------------------------------------------------------------------------
 
 
 def test_the_branch_goes_on_after_a_compaction() -> None:
@@ -87,7 +87,7 @@ def test_a_session_that_was_resumed_at_an_earlier_message_goes_on_there() -> Non
     old = [prompt("u1", None), answer("a1", "u1", "m1"), prompt("u2", "a1"), answer("a2", "u2", "m2"), named("a2")]
     assert uuids(of(*old, prompt("u3", "a1"))) == ["u1", "a1", "u3"]
     assert uuids(of(*old, prompt("u3", "a1"), answer("a3", "u3", "m3"))) == ["u1", "a1", "u3", "a3"]
-    # What the CLI adds, and older CLIs' subagents, are no new branch.
+    # Records that the CLI adds, and subagents of older CLIs, do not start a new branch.
     assert uuids(of(*old, attachment("x", "a1"), prompt("y", "a1", isMeta=True))) == ["u1", "a1", "u2", "a2"]
     assert uuids(of(*old, {**prompt("s", None), "isSidechain": True})) == ["u1", "a1", "u2", "a2"]
 
@@ -114,13 +114,13 @@ def test_a_result_belongs_to_its_call_wherever_it_hangs() -> None:
         assert uuids(of(*begin, *beside, stray, after)) == whole
         assert set(uuids(of(*begin, *beside, after, stray))) == set(whole)
         assert uuids(of(stray, *begin, *beside, after)) == ["u1", "a1", "r1", "a2", "r2", "a3"]
-        # Each call has one result, and each agent its own.
+        # Each call has one result, and only from its own agent.
         again = {**stray, "uuid": "again"}
         assert uuids(of(*begin, *beside, stray, again, after)) == whole
         other = {**stray, "uuid": "other", "isSidechain": True}
         assert uuids(of(*begin, *beside, other, after)) == ["u1", "a1", "a2", "r2", "a3"]
         assert set(uuids(of(*begin, *beside, other, stray, after))) == set(whole)
-        # Whose it is cannot be said if two answers have a call with its id.
+        # The result belongs to no branch if two answers have a call with its id.
         assert uuids(of(*begin, *beside, call("a9", "y", "m9", "t1"), stray, after)) == ["u1", "a1", "a2", "r2", "a3"]
         sdk = pytest.importorskip("claude_agent_sdk._internal.sessions")
         for lines in (
@@ -131,13 +131,13 @@ def test_a_result_belongs_to_its_call_wherever_it_hangs() -> None:
             entries = sdk._parse_transcript_entries(b"".join(map(encode, lines)).decode())
             theirs = sdk._entries_to_session_messages(entries, None, 0)
             assert {each.uuid for each in theirs} <= set(uuids(of(*lines)))
-    # What follows a call on another branch stays there.
+    # Records that follow a call on another branch stay on that branch.
     assert uuids(of(*begin[:2], result("r1", "a1", "t1"), answer("a4", "r1", "m4")))[-1] == "a4"
     assert [each.uuid for each in of(*begin, result("r1", "a1", "t1"), after).branch("a1")] == ["u1", "a1"]
 
 
 def test_a_compaction_within_a_turn_begins_no_turn(tmp_path: Path) -> None:
-    """Its summary repeats the origin of the turn."""
+    """The summary of the compaction repeats the turn's origin."""
     (path,) = unpack("compact_partial", tmp_path).glob("*/*.jsonl")
     turns = t.Transcript.load(path).turns
     assert [turn.prompts[0].content for turn in turns][::2] == ["one", "three", "four"]
@@ -163,7 +163,7 @@ def test_neighbouring_lines_in_the_other_order_have_the_same_branch(scenario: st
 
 @pytest.mark.parametrize("scenario", [name for name in scenarios() if name != "no_persistence"])
 def test_every_beginning_of_a_session_has_the_messages_that_the_official_reader_has(scenario: str) -> None:
-    """A session is read while it is written, and after its process was killed."""
+    """A session may be read while the CLI writes it, or after the CLI was killed."""
     sdk = pytest.importorskip("claude_agent_sdk._internal.sessions")
     compared = 0
     for name, data in transcripts(scenario).items():
@@ -181,11 +181,12 @@ def test_every_beginning_of_a_session_has_the_messages_that_the_official_reader_
     assert compared
 
 
-#: Said on the stream, but not on the active branch: a branch that was left; what a killed process had not written yet.
+#: Number of messages on the stream that are not on the active branch: they are on an abandoned branch, or the killed
+#: process had not saved them yet.
 LEFT = {"resume_at": 1, "torn_resumed": 2}
 
-#: After the end of the stream: its host closed it while the CLI worked. And what the CLI adds when it goes on with a
-#: session that was torn.
+#: Scenarios whose transcript goes on after the end of the stream: the host closed the stream while the CLI worked, or
+#: the CLI added records when it resumed a torn session.
 LATER = {"h_background", "torn_resumed"}
 
 
@@ -194,18 +195,19 @@ def said(messages: list[Any]) -> dict[str, Any]:
 
 
 def is_named_in_the_docs(message: Any, stream: dict[str, Any]) -> bool:
-    """True for a message that a transcript has and its stream does not; docs/transcripts.md lists these."""
+    """Return whether docs/transcripts.md lists this kind of message as one that only a transcript has."""
     if isinstance(message, m.UserMessage) and message.parent_tool_use_id is None:
-        # Prompts, without --replay-user-messages; what the CLI adds for the model; commands, and their output.
+        # Prompts (without --replay-user-messages), messages that the CLI adds for the model, and commands with their
+        # output.
         is_command = message.text.startswith(("<command-name>", "<local-command-std"))
         return bool(message.isReplay or message.isSynthetic or is_command)
-    if message.parent_tool_use_id is None:  # an empty text, and a command that has printed nothing
+    if message.parent_tool_use_id is None:  # an empty text, or a command without output
         return not message.text and not message.tool_uses
     if isinstance(message, m.UserMessage) and not message.tool_results:
         return True  # the prompt of a subagent in the background
     shown = {each.parent_tool_use_id for each in stream.values()}
     is_text = isinstance(message, m.AssistantMessage) and not message.tool_uses
-    # The texts of a subagent; and all of a subagent that another subagent has started.
+    # The texts of a subagent, and all messages of a subagent that another subagent started.
     return is_text or message.parent_tool_use_id not in shown
 
 

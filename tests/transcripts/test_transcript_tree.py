@@ -1,4 +1,4 @@
-"""A transcript is a tree only by luck: what is asked of it ends whatever the parents are, and loses nothing."""
+"""Records may have any parents, even in cycles. Every query of a transcript still ends and loses nothing."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def uuids(records: list[t.Node]) -> list[str]:
 
 
 def tool_ids(record: t.Node, kind: str, key: str) -> list[str]:
-    """The ids of the tool calls, or of the results, in a record."""
+    """Return the ids of the tool calls, or of the tool results, in a record."""
     plain = record if isinstance(record, dict) else record.to_dict()
     content = (plain.get("message") or {}).get("content")
     return [block[key] for block in content if block["type"] == kind] if isinstance(content, list) else []
@@ -133,7 +133,7 @@ def test_a_circle_a_missing_parent_and_a_copy_end_and_are_told() -> None:
 
 
 def test_a_long_chain_and_a_wide_tree_take_linear_time() -> None:
-    # Quadratic, either would take minutes.
+    # With quadratic time, either would take minutes.
     count = 30_000
     chain = transcript(*(entry(str(i), str(i - 1) if i else None) for i in range(count)))
     assert len(chain.branch()) == count
@@ -152,7 +152,7 @@ def test_results_of_parallel_calls_belong_to_the_branch_and_another_prompt_does_
         {"type": "last-prompt", "leafUuid": "q"},
     )  # fmt: skip
     assert uuids(made.branch()) == ["p", "c1", "c2", "r1", "h1", "r2", "q"]
-    # Resumed in the middle of an answer, the rest of it is no part of the branch.
+    # If a session is resumed in the middle of an answer, the rest of the answer is not on the branch.
     assert uuids(made.branch("other")) == ["p", "c1", "other"]
     assert [turn.prompt.uuid for turn in made.turns if turn.prompt] == ["p", "q"]
 
@@ -160,7 +160,7 @@ def test_results_of_parallel_calls_belong_to_the_branch_and_another_prompt_does_
 def test_the_leaf_is_the_one_that_was_named_and_what_was_written_after_it() -> None:
     named = {"type": "last-prompt", "leafUuid": "b"}
     assert transcript(entry("a", None), entry("b", "a"), named, entry("c", "b"), entry("d", "c")).tree.leaf == "d"
-    # A session that was rewound names a leaf that has records after it already.
+    # A rewound session names a leaf that already has later records.
     assert transcript(entry("a", None), entry("b", "a"), entry("c", "b"), named).tree.leaf == "b"
     assert transcript(entry("a", None), {"type": "last-prompt", "leafUuid": "gone"}).tree.leaf == "a"
 
@@ -216,7 +216,7 @@ def test_permissions_the_queue_and_subagents_are_told(tmp_path: Path) -> None:
         assert {record.agentId for record in agent.load().branch() if isinstance(record, t.Entry)} == {agent.id}
     with pytest.raises(ValueError, match="more than max_bytes=100"):
         t.Transcript.load(path, max_bytes=100)
-    with pytest.raises(ValueError, match="more than max_bytes=100"):  # as of a file that grows while it is read
+    with pytest.raises(ValueError, match="more than max_bytes=100"):  # like a file that grows while it is read
         list(transcript_module.decoded(itertools.repeat(b"{}\n"), 100))
     assert repr(nested) == f"<Transcript {path.stem}: 32 records, 0 invalid lines>"
 
