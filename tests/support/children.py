@@ -108,7 +108,7 @@ while sys.argv[2] != "eof":
 """
 
 
-# --- descriptors, threads and children ------------------------------------------------------------------------------
+# --- descriptors, threads and children --------------------------------------------------------------------------------
 
 
 class Held(NamedTuple):

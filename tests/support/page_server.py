@@ -136,7 +136,8 @@ class PageServer(ThreadingHTTPServer):
         self.sessions: dict[str, PlayedSession] = {}
         self.created: list[Any] = []
         self.profiles: list[str] = ["work"]
-        #: Profile -> the options that it lets a user choose, and the options that it sets itself.
+        #: For every profile: the options that a user may choose (name -> values), and the options that the profile
+        #: sets.
         self.choices: dict[str, list[Any]] = {}
         self.options: dict[str, Any] = {}
         #: While this is set, the service acts as if it were down.

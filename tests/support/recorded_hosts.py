@@ -297,7 +297,7 @@ class Host:
         self.received: list[Any] = []
         #: The exception that the iteration raised.
         self.failure: ProcessError | TurnError | None = None
-        #: Request -> its outcome: the typed answer, or the error.
+        #: Request id -> the outcome: the typed answer, or the error.
         self.outcomes: dict[str, Any] = {}
         self.asked: set[int] = set()
         self.cancelled: set[int] = set()
