@@ -1,4 +1,4 @@
-"""Arguments that are too long for the system go to the CLI by files, which are gone afterwards."""
+"""The library passes arguments that are too long for the system in files, and deletes the files afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from claude_wire.process.long_arguments import MAX_ARGUMENT_BYTES
 pytestmark = linux_only
 
 LONG = "é" * 100_000
-#: Says which flags it has, and what is in the file that each names.
+#: A program that reports its flags and the contents of the file that each flag names.
 SHOWS = """
 flags = [flag for flag in sys.argv[1:] if flag.startswith("--")]
 files = [open(path, "rb").read().decode() for path in sys.argv[1:] if path.startswith("/")]

@@ -1,7 +1,7 @@
-"""Many processes at once, and many one after another.
+"""Many concurrent processes, and many in succession.
 
-200 processes write 100 lines a second each for 1 second, on one loop, and 40 on each other; 300 are opened and closed.
-With ``CLAUDE_WIRE_LONG=1`` in the environment it is 200 on every loop for 10 seconds, and 1,000.
+On one loop 200 processes write 100 lines per second for 1 second; on each other loop 40 do. Another test opens and
+closes 300 processes. With ``CLAUDE_WIRE_LONG=1`` every loop has 200 processes for 10 seconds, and 1,000 are opened.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _nothing_is_left() -> Iterator[None]:
 
 @pytest.fixture
 def many_descriptors() -> Iterator[None]:
-    """Room for six descriptors of each process, and those that the test has anyway."""
+    """Raise the limit of open files: each child needs six descriptors, and the test process needs some more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 10 * PROCESSES
     if soft != resource.RLIM_INFINITY and soft < needed:
@@ -46,7 +46,7 @@ def many_descriptors() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-#: Waits for a byte, then writes so many lines, at so many a second.
+#: A program that waits for a byte and then writes ``lines`` lines, ``a_second`` of them per second.
 WRITER = """
 process, lines, a_second = map(int, sys.argv[1:])
 os.read(0, 1)
@@ -144,7 +144,7 @@ async def not_spawned(number: int) -> None:
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds."""
+    """The resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
@@ -163,7 +163,7 @@ def open_and_close_again_and_again(backend: str) -> None:
             await ways[number % len(ways)](number)
 
     async def measured() -> tuple[Any, int, int]:
-        # The drain's thread ends and closes what it has a moment after the last process.
+        # The drain's thread ends, and closes its descriptors, a moment after the last process.
         with anyio.fail_after(60.0):
             while (now := held()).threads > 1:
                 await anyio.sleep(0.005)
@@ -171,7 +171,7 @@ def open_and_close_again_and_again(backend: str) -> None:
         return now, len(gc.get_objects()), resident()
 
     async def main() -> None:
-        await cycles(60)  # what is made once is made now
+        await cycles(60)  # create the objects that later processes share
         before, objects_before, resident_before = await measured()
         grown: list[int] = []
         for _ in range(3):
@@ -180,8 +180,8 @@ def open_and_close_again_and_again(backend: str) -> None:
             assert after == before
             grown.append(objects_after - objects_before)
             objects_before = objects_after
-        # Less than one object in ten cycles, and a few pages. What is kept for each process shows in each round; a path
-        # that the timing of a process seldom takes makes some objects the first time, in one round only.
+        # Allow a few objects and a few pages. A leak per process would show in every round, but a rare code path may
+        # create some objects the first time, in one round only.
         assert min(grown) < CYCLES // 30
         assert resident_after - resident_before < 2 * MIB
 
@@ -189,7 +189,7 @@ def open_and_close_again_and_again(backend: str) -> None:
 
 
 def test_loops_in_several_threads_do_not_disturb_each_other() -> None:
-    """Each opens and closes processes at the same time as the others, and iterates over them."""
+    """Each thread opens, reads and closes processes at the same time as the others."""
     failed: list[BaseException] = []
 
     async def one(number: int) -> None:

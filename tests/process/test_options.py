@@ -1,4 +1,4 @@
-"""ClaudeOptions: each field is its flag, and nothing else is added. find_cli: the places, and what it says at last."""
+"""ClaudeOptions: each field adds its flag and nothing else. find_cli: the places it searches, and its error."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from folders import DATA
 CLI = "/opt/claude"
 SESSION = [CLI, "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
 UUID = "8d7b3c1e-0f52-4c8e-9d0a-3b1f0c9e7a11"
-#: Fields that go with a field, and that the CLI refuses it without.
+#: Field -> the other fields that the CLI requires with it.
 NEEDS: dict[str, dict[str, str]] = {
     "resume_session_at": {"resume": UUID},
     "resume_drops_turn": {"resume": UUID, "resume_session_at": UUID},
 }
-#: Stands for a prompt or a key; no repr and no text of an error may hold it.
+#: Stands for a prompt or a key. It must not appear in a repr or in the text of an error.
 SECRET = "sk-ant-hunter2"
 FLAGS = DATA / "cli_flags.txt"
 
 
 def arguments(**fields: Any) -> list[str]:
-    """What the fields add to the command line of a session."""
+    """The arguments that these fields add to the command line of a session."""
     needed = {field: value for name in fields for field, value in NEEDS.get(name, {}).items()}
     argv = ClaudeOptions(cli_path=CLI, **needed, **fields).argv()
     assert argv[:4] == SESSION[:4]
@@ -140,7 +140,7 @@ def test_a_prompt_is_never_a_flag() -> None:
 
 @each("name", sorted({name for name, *_ in FIELDS}), str)
 def test_no_value_becomes_a_flag(name: str) -> None:
-    """A value that begins with a dash stands behind its own flag, in the same argument."""
+    """A value that begins with a dash is joined to its flag in one argument, so the CLI does not read it as a flag."""
     kind = next(value for known, value, _ in FIELDS if known == name)
     dashed: dict[type, Any] = {str: "--model=x", list: ["--model=x"], dict: "--model=x"}
     if type(kind) not in dashed:
@@ -264,7 +264,7 @@ def test_a_word_that_this_version_does_not_know_can_be_given() -> None:
 
 
 def test_every_option_of_claude_agent_sdk_has_a_place() -> None:
-    """A field of ours, or a message that says what to write instead."""
+    """Each has a field in ClaudeOptions, or an error message that says what to use instead."""
     sdk = pytest.importorskip("claude_agent_sdk")
     for field in dataclasses.fields(sdk.ClaudeAgentOptions):
         if field.name not in {own.name for own in dataclasses.fields(ClaudeOptions)}:
@@ -320,7 +320,7 @@ def test_no_value_is_in_the_repr() -> None:
 
 
 def stock_argv(**fields: Any) -> list[str]:
-    """The command line that claude-agent-sdk builds; without its ``--system-prompt ""``, which nobody asked for."""
+    """The command line that claude-agent-sdk builds, without the ``--system-prompt ""`` that it adds by default."""
     sdk = pytest.importorskip("claude_agent_sdk")
     from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
@@ -333,10 +333,10 @@ def stock_argv(**fields: Any) -> list[str]:
 
 
 class Store:
-    """As much of a session store as building the command line needs."""
+    """A stub of a session store with just enough to build the command line."""
 
 
-#: claude-agent-sdk's options, and the fields of ours that mean the same.
+#: Options of claude-agent-sdk, each with the fields of ClaudeOptions that mean the same.
 SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, {}),
     ({"system_prompt": "p"}, {"system_prompt": "p"}),
@@ -400,7 +400,7 @@ def test_so_are_combinations(chosen: list[tuple[dict[str, Any], dict[str, Any]]]
     theirs: dict[str, Any] = {}
     ours: dict[str, Any] = {}
     for one, other in chosen:
-        # Of two choices that meet in a field, the first one counts.
+        # If two choices set the same field, keep the first one.
         if not (theirs.keys() & one.keys() or ours.keys() & other.keys() or _meet(theirs, one)):
             theirs |= one
             ours |= other
@@ -408,7 +408,7 @@ def test_so_are_combinations(chosen: list[tuple[dict[str, Any], dict[str, Any]]]
 
 
 def _meet(some: Mapping[str, Any], more: Mapping[str, Any]) -> bool:
-    """Whether claude-agent-sdk mixes the two, or the CLI refuses them together."""
+    """Whether claude-agent-sdk merges the two options, or the CLI refuses them together."""
     return any(
         {a, b} <= together
         for together in (
@@ -435,7 +435,7 @@ def make_cli(path: pathlib.Path, mode: int = 0o755) -> str:
 
 @pytest.fixture
 def nowhere(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A machine without a CLI: an empty home, an empty PATH, and a search path without claude-agent-sdk."""
+    """Simulate a machine without the CLI: an empty home and PATH, and no claude-agent-sdk. Return its folder."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
@@ -484,7 +484,7 @@ class TestFindCli:
     def test_a_relative_entry_of_path_gives_an_absolute_path(
         self, nowhere: pathlib.Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # The CLI may be started in another working directory.
+        # The found path must be absolute, because the CLI may be started in another working directory.
         make_cli(nowhere / "bin/claude")
         monkeypatch.chdir(nowhere)
         monkeypatch.setenv("PATH", "bin")
@@ -515,7 +515,7 @@ def test_something_else_by_the_name_of_the_package_is_passed_over(
 
 
 class TestWindows:
-    """What depends on the system is decided by ``sys.platform``; the paths are such that POSIX takes them too."""
+    """Simulate Windows by setting ``sys.platform``. All paths in these tests are also valid on POSIX."""
 
     @pytest.fixture(autouse=True)
     def windows(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Processes: how they are started, what cannot be started, and what they write to their standard error."""
+"""Processes: how they are started, failures to start, and what they write to their standard error."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_it_runs_in_the_directory_that_was_given(backend: Backend, tmp_path: Pat
 
 
 def environment_of_child(**options: Any) -> dict[str, str]:
-    """What the system gave the child, which a Python child would add to."""
+    """The environment of a child, read without Python in the child, because Python adds variables."""
     from async_backends import ASYNCIO
 
     code = "say(env=open('/proc/self/environ', 'rb').read().decode('utf-8', 'surrogateescape'))"
@@ -123,7 +123,7 @@ def test_without_env_the_environment_is_that_of_the_host(monkeypatch: pytest.Mon
     monkeypatch.setenv("CLAUDE_WIRE_TEST", "from the host")
     monkeypatch.setenv("CLAUDECODE", "1")
     environment = environment_of_child()
-    for name in ("COLUMNS", "LINES"):  # set by the readline library behind Python's back, if it is loaded
+    for name in ("COLUMNS", "LINES"):  # the readline library, if loaded, sets them outside of os.environ
         environment.pop(name, None)
     assert environment == {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
 
@@ -252,7 +252,7 @@ def spawn_what_cannot_be_spawned(backend: str, folder: str) -> None:
         with pytest.raises(error) as raised:
             async with process:
                 pytest.fail("it was entered")
-        # While the exception, and what its traceback holds, are still there.
+        # Check while the exception and the objects in its traceback still exist.
         assert held() == before
         assert "a" * 100 not in str(raised.value)
         with pytest.raises(HandleError):
@@ -406,7 +406,7 @@ def test_the_callback_gets_each_line_of_stderr(backend: Backend, written: bytes,
         async with plain(python(code), stderr=got.append) as process:
             with pytest.raises(ProcessError) as raised:
                 await everything(process)
-            # All of it is there when the error is.
+            # The standard error is complete when the exception is raised.
             assert got == lines
             assert raised.value.stderr_tail == written[-64 * KIB :]
         assert got == lines

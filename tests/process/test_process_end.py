@@ -1,4 +1,4 @@
-"""Processes: their end, and what it means for a turn."""
+"""Processes: how they end, and whether the end leaves a turn unfinished."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _nothing_is_left() -> Iterator[None]:
 
 
 async def collect(process: Process[Any], got: list[Any]) -> None:
-    """As :func:`everything`, with what came before an error."""
+    """Append all messages to ``got``, so the caller also has those before an error."""
     async for message in process:
         got.append(message)
 
@@ -84,7 +84,7 @@ def test_waiting_does_not_hold_up_one_that_writes_more_than_its_pipe_holds(backe
     backend.run(main)
 
 
-# --- what its end means -----------------------------------------------------------------------------------------------
+# --- unfinished turns -------------------------------------------------------------------------------------------------
 
 #: A signal without a name. Its number differs between C libraries; macOS has none.
 NAMELESS = [signal.SIGRTMIN + 5] if sys.platform == "linux" else []
@@ -130,7 +130,7 @@ os.write(2, b"{SECRET}\\n" * 9 + b"Error: no such flag\\n    at {SECRET}\\n")
                 assert text in str(same)
                 assert str(same).endswith('; on its standard error: "Error: no such flag"')
                 assert SECRET not in str(same) + repr(same)
-            # It is said once, and then the iteration is over.
+            # The iteration raises the error once and is then over.
             for _ in range(2):
                 with pytest.raises(StopAsyncIteration):
                     await process.__anext__()
@@ -233,7 +233,7 @@ def test_a_prompt_to_which_nothing_came_is_an_unfinished_turn(backend: Backend, 
         OPEN + DONE + "say(type='system', subtype='session_state_changed')",
         OPEN + DONE + "say(type='user', message={'role': 'user', 'content': 'a'}, isReplay=True)",
         OPEN + DONE + "say(type='assistant', parent_tool_use_id='t', message={'role': 'assistant', 'content': []})",
-        'os.write(1, b\'{"type":"result","subtype":"success"}\')',  # a whole last line without a line feed
+        'os.write(1, b\'{"type":"result","subtype":"success"}\')',  # the last line is complete, but has no line feed
     ],
 )
 @pytest.mark.parametrize("decoder", [None, dict], ids=["typed", "plain"])
@@ -249,7 +249,7 @@ def test_an_output_that_ends_between_turns_with_exit_code_0_is_no_error(
     backend.run(main)
 
 
-#: Those whose reader went away or was too slow, and one whose recording was stopped.
+#: Recordings that end early, because their reader went away, was too slow, or the recording was stopped.
 CUT = {"17_sdk_client_full", "19_slowread_long_6"}
 
 
@@ -257,7 +257,7 @@ CUT = {"17_sdk_client_full", "19_slowread_long_6"}
 def test_of_the_recorded_sessions_those_that_were_cut_and_no_others_are_unfinished(
     decoder: Any, tmp_path: Path
 ) -> None:
-    """Each is written by a child that ends as the CLI did."""
+    """A child writes each recording and exits with the recorded exit code."""
     from async_backends import ASYNCIO
 
     unfinished = []
@@ -265,7 +265,7 @@ def test_of_the_recorded_sessions_those_that_were_cut_and_no_others_are_unfinish
     async def main() -> None:
         for name in recordings.names():
             recording = recordings.load(name)
-            # Of one session the end was not recorded.
+            # One recording has no exit code; use 0 for it.
             returncode = json.loads(recording.files.get("exit.json", b'{"rc": 0}'))["rc"]
             path = tmp_path / name
             path.write_bytes(recording.stdout)
@@ -359,14 +359,14 @@ def test_the_wait_for_the_exit_after_the_output_can_be_cancelled_and_resumed(bac
 @pytest.mark.parametrize("typed", [False, True], ids=["dicts", "typed"])
 @pytest.mark.parametrize("how", ["raise", "callable"])
 def test_turns_are_followed_behind_invalid_lines(backend: Backend, how: Any, typed: bool) -> None:
-    """What an exception held back counts, too: that a turn began there, and that it ended."""
+    """The start and the end of a turn count even if an exception for a bad line delays their messages."""
 
     def complain(line: InvalidLine) -> None:
         raise KeyError(line.line_number)
 
     def lines(*messages: dict[str, str] | None) -> list[str]:
         data = b"".join(b"bad\n" if message is None else json.dumps(message).encode() + b"\n" for message in messages)
-        return python(f"os.write(1, {data!r})")  # one write: one chunk
+        return python(f"os.write(1, {data!r})")  # a single write arrives as a single chunk
 
     async def rest(process: Process[Any]) -> list[BaseException]:
         raised: list[BaseException] = []
@@ -413,7 +413,7 @@ def test_two_tasks_cannot_iterate_at_once(backend: Backend) -> None:
 
 @every_backend
 def test_closing_from_another_task_ends_an_iteration_without_an_error(backend: Backend) -> None:
-    """What was half read is no bad line then, and that we ended it is no failure of the process."""
+    """A line that is only half read is not reported as bad, and our own signal is not reported as a failure."""
 
     async def main() -> None:
         code = """
@@ -434,7 +434,8 @@ while True: signal.pause()
                     group.start_soon(iterate)
                     await anyio.sleep(0.05)
                     await process.aclose()
-                assert process.returncode in (143, -signal.SIGKILL)  # on a busy machine it may end too late by SIGTERM
+                # on a busy machine SIGTERM may take longer than the grace
+                assert process.returncode in (143, -signal.SIGKILL)
             if not close_output:
                 assert got == []
 
@@ -443,7 +444,7 @@ while True: signal.pause()
 
 @every_backend
 def test_many_messages_that_are_there_already_do_not_starve_other_tasks(backend: Backend) -> None:
-    """The process has ended: nothing is ever waited for."""
+    """The process has ended and all bytes are in the pipe, so no read ever waits."""
 
     async def main() -> None:
         async with plain(python("for n in range(60000): say(n=n, text='x' * 100)")) as process:
@@ -463,7 +464,7 @@ def test_many_messages_that_are_there_already_do_not_starve_other_tasks(backend:
                 before = steps
                 assert len(await everything(process)) == 60000
                 ended = True
-            # A step each millisecond; decoding alone takes several hundred of them less than there are.
+            # The iteration yields to other tasks about every millisecond.
             assert steps - before >= 10
 
     backend.run(main)
@@ -471,7 +472,7 @@ def test_many_messages_that_are_there_already_do_not_starve_other_tasks(backend:
 
 @every_backend
 def test_lines_with_strange_types_are_neither_turns_nor_errors(backend: Backend) -> None:
-    # An unhashable type, one that is no UTF-8, and one that is nested deeper than a parser goes.
+    # Values of "type" that are unhashable, not UTF-8, or nested more deeply than a parser can follow.
     code = "import sys; sys.stdin.read(); print('{\"type\":[]}'); print('{\"type\":{}}')"
 
     async def main() -> None:
@@ -511,7 +512,7 @@ sys.stdin.read()
         assert await main() == []
         unanswered = "the output ended before the turn that was asked for; the process exited with code 0"
         assert await main({"type": "user", "uuid": "b"}) == [unanswered]
-        # The CLI starts no turn for a prompt that it has had already.
+        # The CLI starts no turn for a prompt whose uuid it already has.
         assert await main({"type": "user", "uuid": "a"}, {"type": "keep_alive"}) == []
 
     backend.run(both)
@@ -522,7 +523,7 @@ def settled(uuid: str, state: str) -> dict[str, Any]:
 
 
 NAMING: dict[str, Any] = {**RESULT, "user_message_uuids": ["a"], "user_message_uuid": "a"}
-#: By what they show: what the process says to two prompts, a and b, before it ends; and whether that is early.
+#: Description -> the messages of the process after the prompts a and b, and whether its end is then too early.
 FATES: dict[str, tuple[list[dict[str, Any]], bool]] = {
     "a result for one of them": ([INIT, NAMING], True),
     "a result for both": ([INIT, {**NAMING, "user_message_uuids": ["a", "b"]}], False),

@@ -1,4 +1,4 @@
-"""Processes: what is sent to them arrives whole, and in order."""
+"""Processes: the lines that are sent to them arrive complete and in order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _nothing_is_left() -> Iterator[None]:
 # --- sending ----------------------------------------------------------------------------------------------------------
 
 
-#: Says of each line of its input whether it is JSON, its id, and its length.
+#: A program that reports for each line of its input whether it is JSON, its id, and its length.
 ECHO = """
 for line in sys.stdin.buffer:
     message = json.loads(line)
@@ -37,7 +37,7 @@ for line in sys.stdin.buffer:
 """
 
 
-#: Says so when its input is full, and reads it, line by line, when it gets SIGUSR1.
+#: A program that reports when its input pipe is full, and starts to read the lines when it gets SIGUSR1.
 LATE = (
     """
 import array, fcntl, termios
@@ -84,7 +84,7 @@ for line in sys.stdin.buffer:
 
 
 async def ignoring_unfinished(process: Process[Any]) -> Any:
-    """The messages of a child that answers prompts otherwise than by turns."""
+    """Yield all messages and ignore UnfinishedTurnError, for a child that does not answer prompts with turns."""
     while True:
         try:
             message = await process.__anext__()
@@ -130,7 +130,7 @@ def test_lines_of_many_tasks_never_mix(backend: Backend) -> None:
                 group.start_soon(send_all)
                 ids = [message["id"] async for message in process]
         assert sorted(ids) == [[task, n] for task in range(tasks) for n in range(each)]
-        for task in range(tasks):  # those of one task in its order
+        for task in range(tasks):  # the lines of each task must be in order
             assert [n for of, n in ids if of == task] == list(range(each))
 
     backend.run(main)
@@ -176,7 +176,7 @@ say(type="read", bytes=read)
 
 @every_backend
 def test_sending_without_a_pause_lets_other_tasks_run(backend: Backend) -> None:
-    """The child takes all at once, so that no send has to wait for it."""
+    """The child reads so fast that no send ever waits for it."""
 
     async def main() -> None:
         async with plain(["/bin/sh", "-c", "exec cat >/dev/null"]) as process:
@@ -190,7 +190,7 @@ def test_sending_without_a_pause_lets_other_tasks_run(backend: Backend) -> None:
 
                 async with anyio.create_task_group() as group:
                     group.start_soon(other)
-                    while sent < 200_000:  # a second or more
+                    while sent < 200_000:  # this takes a second or more
                         await process.send_bytes(b'{"type":"keep_alive"}\n')
                         sent += 1
             assert scope.cancelled_caught
@@ -228,7 +228,7 @@ def test_a_send_that_waits_ends_with_an_error_when_the_process_does(backend: Bac
             async def send() -> None:
                 with pytest.raises(ProcessInputError) as raised:
                     await process.send({"type": "x", "text": SECRET * 100_000})
-                # A process that ends closes its pipes a moment before the system tells of its end.
+                # A process that ends closes its pipes a moment before the system reports its exit.
                 reasons = {"killed": "SIGKILL", "exits": "exited with code 4"}
                 assert any(text in str(raised.value) for text in ("has closed its input", reasons.get(how, "-")))
                 assert SECRET not in str(raised.value) + repr(raised.value)
@@ -294,7 +294,7 @@ def test_sending_to_one_that_never_reads_fails_when_it_is_ended(backend: Backend
 
 
 async def cancel_a_sender(process: Process[Any]) -> None:
-    """Send a line that is longer than the pipe, and cancel that in the middle of the line."""
+    """Send a line that is longer than the pipe's buffer, and cancel the sender in the middle of it."""
     with anyio.CancelScope() as scope:
         async with anyio.create_task_group() as group:
             group.start_soon(process.send, {"type": "x", "id": 1, "text": "y" * 300_000})
@@ -332,7 +332,7 @@ def test_a_line_is_completed_also_if_the_one_who_completes_it_is_cancelled(backe
             os.kill(process.pid, signal.SIGUSR1)
             await process.send({"type": "x", "id": 3})
             await process.end_input()
-            # Of 1 and 2 no byte was written when they were cancelled.
+            # The senders of 1 and 2 were cancelled before they wrote a byte.
             assert [message["id"] for message in await everything(process)] == [0, 3]
 
     backend.run(main)
@@ -358,7 +358,7 @@ def test_an_end_of_the_input_that_is_cancelled_leaves_the_rest_of_the_line_to_th
             with anyio.CancelScope() as scope:
                 async with anyio.create_task_group() as group:
                     group.start_soon(process.end_input)
-                    await anyio.wait_all_tasks_blocked()  # nobody reads: it waits for room
+                    await anyio.wait_all_tasks_blocked()  # the child does not read yet, so end_input waits for room
                     scope.cancel()
             os.kill(process.pid, signal.SIGUSR1)
             await process.end_input()
@@ -369,7 +369,7 @@ def test_an_end_of_the_input_that_is_cancelled_leaves_the_rest_of_the_line_to_th
 
 @every_backend
 def test_the_end_of_the_input_does_not_wait_for_one_that_never_reads(backend: Backend) -> None:
-    """The rest of a line whose sender was cancelled is given a second, and no more."""
+    """The process waits at most a second to write the rest of a line whose sender was cancelled."""
 
     async def main() -> None:
         async with plain(python("say(a=1); signal.pause()"), grace=0.0) as process:
@@ -393,11 +393,11 @@ def test_nothing_is_sent_by_a_send_that_was_cancelled_before_its_first_byte(back
 
     async def main() -> None:
         async with plain(python(LATE)) as process:
-            await process.send_bytes(full)  # the pipe is full now, to the byte
+            await process.send_bytes(full)  # these bytes fill the pipe exactly
             assert await process.__anext__() == {"type": "full"}
             with anyio.CancelScope() as scope:
                 async with anyio.create_task_group() as group:
-                    for n in range(3):  # one waits for the pipe, two for the first
+                    for n in range(3):  # the first waits for the pipe, the others wait for the first
                         group.start_soon(process.send, {"type": "cancelled", "id": n})
                     for _ in range(10):
                         await anyio.sleep(0)

@@ -1,6 +1,6 @@
-"""How a process is ended: by the end of its input, SIGTERM and SIGKILL, in that order, and nothing of it is left.
+"""Ending a process: close its input, then send SIGTERM, then SIGKILL.
 
-However the block is left, and whatever the child does about it: no zombie, no orphan, no descriptor, no thread.
+However the block ends and however the child reacts, it leaves no zombie, orphan, descriptor or thread behind.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _nothing_is_left() -> Iterator[None]:
         yield
 
 
-# --- ways out of the block that there are everywhere ------------------------------------------------------------------
+# --- ways out of the block on every loop ------------------------------------------------------------------------------
 
 
 async def normally(ladder: Ladder) -> None:
@@ -107,7 +107,7 @@ async def by_cancellation_while_it_is_ended(ladder: Ladder) -> None:
         await ladder.ready(process)
 
         async def cancel() -> None:
-            while not ladder.met():  # its input has ended
+            while not ladder.met():  # until the child has seen the end of its input
                 await anyio.sleep(0.001)
             group.cancel_scope.cancel()
 
@@ -124,7 +124,7 @@ async def by_closing(ladder: Ladder) -> None:
 
 
 async def by_two_who_close(ladder: Ladder) -> None:
-    """Each has waited until it has ended."""
+    """Both calls of aclose() return only after the process has ended."""
 
     async def close() -> None:
         await process.aclose()
@@ -138,7 +138,7 @@ async def by_two_who_close(ladder: Ladder) -> None:
 
 
 async def by_two_who_close_of_whom_one_is_cancelled(ladder: Ladder) -> None:
-    """The one who came second, and who leaves the block."""
+    """Cancel the second call of aclose(), which is the one at the end of the block."""
     async with anyio.create_task_group() as group:
         with anyio.CancelScope() as scope:
             async with ladder.process() as process:
@@ -236,7 +236,7 @@ def test_without_grace_it_is_killed_at_once_and_gone_at_the_end_of_the_block(bac
             async with anyio.create_task_group() as group:
                 async with open_process(python("say(a=1); signal.pause()"), Decoder(dict), grace=0.0) as process:
                     await process.__anext__()
-                    if another:  # is closing it already
+                    if another:  # another task has already started to close the process
                         group.start_soon(process.aclose)
                         while not process._exchange.child.closed:
                             await anyio.sleep(0)
@@ -249,7 +249,7 @@ def test_without_grace_it_is_killed_at_once_and_gone_at_the_end_of_the_block(bac
 @every_backend
 @pytest.mark.parametrize("budget", [DEFAULT_BYTE_BUDGET, 1000])
 def test_what_it_writes_while_it_is_ended_does_not_hold_it_up(backend: Backend, budget: int) -> None:
-    """Far more than a pipe holds, on both streams, and more than the byte budget."""
+    """The child writes more than a pipe and the byte budget can hold, on both streams."""
     set_byte_budget(budget)
     code = """
 say(type="ready")

@@ -1,4 +1,4 @@
-"""How a process is ended with its host: one that is interrupted, that ends without closing it, or is killed."""
+"""A process ends with its host when the host is interrupted, exits without closing it, or is killed."""
 
 from __future__ import annotations
 
@@ -63,22 +63,22 @@ def test_a_host_that_is_interrupted_ends_it(backend: Backend, body: str, tmp_pat
         interrupted.interrupt()
         assert interrupted.ends() != 0
         ladder.check()
-        # Before Python 3.11 the loop tells of the cancellation by which it ended its main task.
+        # Before Python 3.11 the loop reports a CancelledError instead of the KeyboardInterrupt.
         assert b"KeyboardInterrupt" in interrupted.errors or sys.version_info < (3, 11)
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=[backend.id for backend in BACKENDS])
 def test_a_host_that_is_interrupted_twice_leaves_no_orphan(backend: Backend, tmp_path: Path) -> None:
-    # On trio the second interrupt comes out of the shutdown; asyncio goes on with it before it ends its loop.
+    # On trio the second interrupt ends the shutdown early; asyncio finishes the shutdown before it ends its loop.
     ladder = Ladder(tmp_path / "met", grace=30.0 if backend.name == "trio" else 1.0)
     with host(backend, ladder, "await anyio.sleep(3600)") as interrupted:
         ladder.pid = interrupted.says()["pid"]
         interrupted.interrupt()
-        wait_until(lambda: ladder.met() != [])  # is being ended
+        wait_until(lambda: ladder.met() != [])  # the shutdown has begun
         interrupted.interrupt()
         assert interrupted.ends() != 0
         eventually_gone(ladder)
-        # The end of the interpreter and the thread that was to end it may both have told it.
+        # Both the exit of the interpreter and the shutdown thread may have sent SIGTERM.
         met = ladder.met()
         assert met[:2] == ["eof", "term"]
         assert set(met[1:]) == {"term"}
@@ -119,5 +119,6 @@ def test_a_host_that_is_killed_ends_one_that_ends_with_its_input(number: int, tm
         ladder.pid = killed.says()["pid"]
         os.kill(killed.popen.pid, number)
         assert killed.ends() == -number
-        # Its parent is another now, who may not look at how it ended: that it has met the end is enough.
+        # The child has a new parent that may never collect its exit code, so check only that it saw the end of its
+        # input.
         wait_until(lambda: ladder.met() == ["eof"])

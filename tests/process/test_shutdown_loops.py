@@ -1,6 +1,6 @@
-"""How a process is ended on the ways out that an event loop has of its own, and when it is dropped.
+"""Ending a process when its event loop stops or closes, and when its last reference is dropped.
 
-However it is left: no zombie, no orphan, no descriptor, no thread.
+In each case it leaves no zombie, orphan, descriptor or thread behind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _nothing_is_left() -> Iterator[None]:
         yield
 
 
-# --- asyncio's own ways -----------------------------------------------------------------------------------------------
+# --- ways out of the block that only asyncio has ----------------------------------------------------------------------
 
 
 async def in_block(ladder: Ladder, ready: asyncio.Event) -> None:
@@ -71,7 +71,7 @@ async def cancelled_again_and_again(ladder: Ladder) -> None:
 
 
 async def cancelled_when_its_input_has_ended(ladder: Ladder) -> None:
-    """In the middle of a shutdown that nobody had cancelled."""
+    """Cancel the task during a normal shutdown, just before SIGTERM."""
 
     async def leave() -> None:
         async with ladder.process() as process:
@@ -97,7 +97,7 @@ async def wait_for(ladder: Ladder) -> None:
             await asyncio.wait_for(in_block(ladder, ready), seconds)
         if ready.is_set():
             break
-        ladder.path.unlink(missing_ok=True)  # what is checked comes after the child is ready
+        ladder.path.unlink(missing_ok=True)  # the child was not ready in time: try again with more seconds
         seconds *= 2
 
 
@@ -168,7 +168,7 @@ def test_cancelled_at_its_first_wait_nothing_is_left(backend: Backend, tmp_path:
 @every_asyncio
 @pytest.mark.parametrize("ends_at", ["eof", "kill"])
 def test_a_loop_that_ends_while_it_runs_ends_it(backend: Backend, ends_at: str, tmp_path: Path) -> None:
-    """As asyncio.run does at the end of its main task, by cancelling what is left."""
+    """At the end of its main task, asyncio.run() cancels the remaining tasks."""
     ladder = Ladder(tmp_path / "met", ends_at, 30.0 if ends_at == "eof" else GRACE)
     keep: list[Any] = []
 
@@ -187,7 +187,7 @@ def test_a_coroutine_that_is_closed_without_a_running_loop_ends_it(
 ) -> None:
     ladder = Ladder(tmp_path / "met", ends_at)
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(lambda loop, context: None)  # asyncio complains of the task that it was not let finish
+    loop.set_exception_handler(lambda loop, context: None)  # silence asyncio's complaint about the pending task
 
     async def main() -> tuple[Any, asyncio.Task[None]]:
         ready = asyncio.Event()
@@ -232,7 +232,7 @@ def test_one_that_is_dropped_is_ended(
             await anyio.sleep(0.001)
 
     backend.run(main)
-    if iterated:  # else it could not say that it is ready, and may have ended by that
+    if iterated:  # without an iteration nothing reads "ready", and the child may have died before it
         ladder.check()
 
 
@@ -251,7 +251,7 @@ def test_one_that_outlives_its_loop_is_ended_when_it_is_dropped(
         kept.append(process)
         await process.__aenter__()
         await ladder.ready(process)
-        with anyio.move_on_after(0.01):  # so that it waits for more
+        with anyio.move_on_after(0.01):  # leave it waiting for another message
             await process.__anext__()
 
     backend.run(main)
@@ -264,7 +264,7 @@ def test_one_that_outlives_its_loop_is_ended_when_it_is_dropped(
 
 @pytest.fixture
 def starved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No process ends within the time that somebody waits for it."""
+    """Make every timed wait for a process time out."""
     wait = subprocess.Popen.wait
 
     def too_short(popen: subprocess.Popen[Any], timeout: float | None = None) -> int:
@@ -325,6 +325,6 @@ def test_a_generator_that_is_left_and_dropped_ends_it(backend: Backend, tmp_path
             await anyio.sleep(0.001)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # trio says that it was not closed
+        warnings.simplefilter("ignore", ResourceWarning)  # trio warns that the process was not closed
         backend.run(main)
     ladder.check()

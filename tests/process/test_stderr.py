@@ -1,4 +1,4 @@
-"""The lines of a standard error, and how long their end is waited for, in virtual time."""
+"""StderrLines: how it splits a standard error into lines, and how long it waits for the end, in virtual time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from virtual_time import VirtualBackend, every_virtual_backend
 
 
 class Chunks:
-    """Gives a line every so many seconds, and then the end, or nothing more."""
+    """A source that returns a line every ``every`` seconds, and then ends or stays silent."""
 
     def __init__(self, lines: int, every: float, *, ends: bool = True) -> None:
         self.left = lines
@@ -29,7 +29,7 @@ class Chunks:
 
 
 def waited(virtual: VirtualBackend, chunks: Chunks) -> tuple[int, float]:
-    """How many lines came, and the seconds of a wait of one second."""
+    """Wait for at most one second. Return the number of lines and the seconds that passed."""
 
     async def main() -> tuple[int, float]:
         got: list[str] = []

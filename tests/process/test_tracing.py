@@ -1,4 +1,4 @@
-"""The active span of OpenTelemetry is given to a process, so that its own spans are below it."""
+"""A process receives the active OpenTelemetry span in its environment, so its spans become children of that span."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from claude_wire.process.tracing import trace_context
 
 SHOWN = ("TRACEPARENT", "TRACESTATE", "BAGGAGE")
 CHILD = f"say(type='env', **{{name: os.environ.get(name) for name in {SHOWN!r}}})"
-#: Says what it was given when it is asked to begin.
+#: An agent that reports its trace variables in the answer to ``initialize``.
 AGENT = f"""
 message = json.loads(sys.stdin.readline())
 names = {SHOWN!r}
@@ -96,7 +96,7 @@ def test_baggage_goes_with_a_trace_only() -> None:
     ids=ascii,
 )
 def test_what_no_process_can_be_given_is_left_out(more: dict[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A propagator may say anything, and baggage may be that of a request of anybody. The process starts."""
+    """A propagator may return any value, and baggage may come from an untrusted request. The process starts anyway."""
     monkeypatch.setattr(propagate, "inject", lambda carrier: carrier.update({"traceparent": HERE, **more}))
     assert given() == (HERE, None, INHERITED[2])
     assert trace_context() == {"TRACEPARENT": HERE}
