@@ -6,16 +6,16 @@ Each client is a fork of this process. It writes each message that it takes to L
 at one of these points, after a random number of passes:
 
 ===================  ================================================================
-taken                behind a line that was taken and noted
-asked                in a callback, before there is an answer
-answer half          in the middle of writing an answer
-answer written       when an answer was written
-answer journaled     when the journal has it, before it is acknowledged
-answer acknowledged  when its acknowledgement has come
-answer sent          when the CLI has taken it
-prompt half          in the middle of writing a prompt
-prompt written       when a prompt was written, before it is acknowledged
-prompt acknowledged  when its acknowledgement has come
+taken                after it has taken and logged a line
+asked                in a callback, before it answers
+answer half          in the middle of an answer
+answer written       after it has written an answer
+answer journaled     when the journal has the answer, before it is acknowledged
+answer acknowledged  after the acknowledgement of an answer
+answer sent          when the CLI has taken the answer
+prompt half          in the middle of a prompt
+prompt written       after it has written a prompt, before it is acknowledged
+prompt acknowledged  after the acknowledgement of a prompt
 ===================  ================================================================
 
 The last client survives and takes all remaining messages. The program prints the number of deaths at each point, as
