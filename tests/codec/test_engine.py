@@ -435,6 +435,21 @@ def test_a_repeated_list_or_dict_is_copied_with_all_that_a_program_can_change(na
     assert one.message.content[0] is other.message.content[0]
 
 
+def test_a_cycle_that_a_program_makes_of_a_shared_object_does_not_end_the_process(native: Engine) -> None:
+    text = b'{"type":"text","text":"a text of a block"}'
+    line = b'{"type":"assistant","message":{"role":"assistant","content":[' + text + b"%s]}}\n"
+    for more in (b"", b',{"type":"tool_use","id":"t","name":"Bash","input":{"a":[1]}}'):
+        feed = decoder(native).feed
+        for _ in range(20):
+            [message] = feed(line % more)
+        block = message.message.content[0]
+        msgspec.structs.force_setattr(block, "text", block)
+        for _ in range(20):
+            [message] = feed(line % more)
+        assert message.message.role == "assistant"
+        msgspec.structs.force_setattr(block, "text", "no cycle")
+
+
 def test_keys_of_a_peer_are_not_kept_for_ever(native: Engine) -> None:
     for _ in range(3):
         fed(decoder(native), b'{"type":"later","a key that the peer has made up":1}\n' * 3, 4096)

@@ -29,7 +29,7 @@ mod text;
 mod write;
 
 pub use builder::Builder;
-pub use read::{Line, Reader};
+pub use read::{Line, Reader, MAX_DEPTH};
 pub use write::{Field, FieldSlot, Seen, Shape, Source, Text, Unwritten, Writer};
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::ptr::{null_mut, NonNull};
 use std::vec::Drain;
 
 use super::api::{api, Counting, Pointer, Size};
-use crate::typed::Builder;
+use crate::typed::{Builder, MAX_DEPTH};
 
 /// A reference to an object. Dropping it gives the reference up.
 pub struct Object(NonNull<std::ffi::c_void>);
@@ -262,16 +262,17 @@ impl Python {
         StructClass::new(class, defaults)
     }
 
-    /// Returns true if a program cannot change the object: it is neither a list nor a dict, nor a Struct with one in it.
+    /// Returns true if a program cannot change the object: it is neither a list nor a dict, nor a Struct with one in it. `depth` is the number
+    /// of lists, dicts and Structs around the object, see [`copy_within`](Self::copy_within).
     ///
     /// # Safety
     ///
     /// The object is alive.
-    unsafe fn is_fixed(&self, object: Pointer) -> bool {
+    unsafe fn is_fixed(&self, object: Pointer, depth: usize) -> bool {
         // SAFETY: the caller promises it. The slots of a live Struct contain live objects, or null.
         unsafe {
             let class = class_of(object);
-            if is_plain(class) {
+            if is_plain(class) || depth > MAX_DEPTH {
                 return true;
             }
             let words = self.words.get(&(class as usize)).copied();
@@ -279,8 +280,66 @@ impl Python {
                 && class != api().PyDict_Type
                 && (HEADER..words.unwrap_or(HEADER)).all(|slot| {
                     let item = object.cast::<Pointer>().add(slot).read();
-                    !item.is_null() && self.is_fixed(item)
+                    !item.is_null() && self.is_fixed(item, depth + 1)
                 })
+        }
+    }
+
+    /// Copies a value inside `depth` lists, dicts and Structs. Below the depth that the reader reads, the copy shares the items: only a program
+    /// can have put them there, with `msgspec.structs.force_setattr`, and they may form a cycle.
+    fn copy_within(&mut self, value: &Object, depth: usize) -> Option<Object> {
+        let class = value.class();
+        // SAFETY: see `api`. The items of a container stay alive, because no code runs here that changes the container. Each slot of a
+        // complete instance contains an object.
+        unsafe {
+            if is_plain(class) || depth > MAX_DEPTH {
+                return Some(value.clone());
+            }
+            if class == api().PyList_Type {
+                // While items are copied, a garbage collection may show the list to other code, so no item may be null.
+                let list = self.copy_flat(value)?;
+                for index in 0..(api().PyList_Size)(list.pointer()) {
+                    let item = (api().PyList_GetItem)(list.pointer(), index);
+                    if !is_plain(class_of(item)) {
+                        let copy = self.copy_within(&Object::borrowed(item), depth + 1)?;
+                        (api().PyList_SetItem)(list.pointer(), index, copy.release());
+                    }
+                }
+                return Some(list);
+            }
+            if class == api().PyDict_Type {
+                let dict = self.copy_flat(value)?;
+                let (mut at, mut key, mut item) = (0, null_mut(), null_mut());
+                while (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut item)
+                    != 0
+                {
+                    if is_plain(class_of(item)) {
+                        continue;
+                    }
+                    let copy = self.copy_within(&Object::borrowed(item), depth + 1)?;
+                    // CPython allows a new value for an existing key during the iteration.
+                    if (api().PyDict_SetItem)(dict.pointer(), key, copy.pointer()) != 0 {
+                        (api().PyErr_Clear)();
+                        return None;
+                    }
+                }
+                return Some(dict);
+            }
+            let Some(&words) = self.words.get(&(class as usize)) else {
+                return Some(value.clone());
+            };
+            if self.is_fixed(value.pointer(), depth) {
+                return Some(value.clone());
+            }
+            let copy = Object::owned((api()._PyObject_New)(class))?;
+            // If a slot cannot be copied, dropping the copy must not find stray bytes in it.
+            copy.slot(HEADER).write_bytes(0, words - HEADER);
+            for slot in HEADER..words {
+                let item = self.slot(value, slot)?;
+                copy.slot(slot)
+                    .write(self.copy_within(&item, depth + 1)?.release());
+            }
+            Some(copy)
         }
     }
 }
@@ -459,58 +518,7 @@ impl Builder for Python {
     }
 
     fn copy(&mut self, value: &Object) -> Option<Object> {
-        let class = value.class();
-        // SAFETY: see `api`. The items of a container stay alive, because no code runs here that changes the container. Each slot of a
-        // complete instance contains an object.
-        unsafe {
-            if is_plain(class) {
-                return Some(value.clone());
-            }
-            if class == api().PyList_Type {
-                // While items are copied, a garbage collection may show the list to other code, so no item may be null.
-                let list = self.copy_flat(value)?;
-                for index in 0..(api().PyList_Size)(list.pointer()) {
-                    let item = (api().PyList_GetItem)(list.pointer(), index);
-                    if !is_plain(class_of(item)) {
-                        let copy = self.copy(&Object::borrowed(item))?;
-                        (api().PyList_SetItem)(list.pointer(), index, copy.release());
-                    }
-                }
-                return Some(list);
-            }
-            if class == api().PyDict_Type {
-                let dict = self.copy_flat(value)?;
-                let (mut at, mut key, mut item) = (0, null_mut(), null_mut());
-                while (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut item)
-                    != 0
-                {
-                    if is_plain(class_of(item)) {
-                        continue;
-                    }
-                    let copy = self.copy(&Object::borrowed(item))?;
-                    // CPython allows a new value for an existing key during the iteration.
-                    if (api().PyDict_SetItem)(dict.pointer(), key, copy.pointer()) != 0 {
-                        (api().PyErr_Clear)();
-                        return None;
-                    }
-                }
-                return Some(dict);
-            }
-            let Some(&words) = self.words.get(&(class as usize)) else {
-                return Some(value.clone());
-            };
-            if self.is_fixed(value.pointer()) {
-                return Some(value.clone());
-            }
-            let copy = Object::owned((api()._PyObject_New)(class))?;
-            // If a slot cannot be copied, dropping the copy must not find stray bytes in it.
-            copy.slot(HEADER).write_bytes(0, words - HEADER);
-            for slot in HEADER..words {
-                let item = self.slot(value, slot)?;
-                copy.slot(slot).write(self.copy(&item)?.release());
-            }
-            Some(copy)
-        }
+        self.copy_within(value, 0)
     }
 
     #[inline]
