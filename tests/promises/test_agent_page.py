@@ -1,4 +1,4 @@
-"""docs/agent.md is true: each example is run, and does what the page says."""
+"""Run each example of docs/agent.md, and check that it does what the page says."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from folders import ROOT
 
 PAGE = (ROOT / "docs" / "agent.md").read_text()
 EXAMPLES = dict(re.findall(r"<!-- example: (\w+)[^>]*-->\n```python\n(.*?)```", PAGE, re.S))
-#: A program for what the page says without a program.
+#: A program that uses the methods that the page describes without an example.
 EXAMPLES["steps"] = """\
 from claude_wire.agent import Turn
 from claude_wire.messages import AddRules, PermissionRuleValue
@@ -36,7 +36,7 @@ async def answer(turn: Turn) -> None:
 """
 FIRST = re.search(r'```python title="hello.py"\n(#!/usr/bin/env.*?)```', PAGE, re.S)
 
-#: By example: the texts that its agent says to "two words", and the result.
+#: Example -> the texts that its agent sends for the prompt "two words", and the result.
 SAID: dict[str, tuple[list[str], str]] = {
     "say": (["One moment. I heard two words ", "Done."], "Done."),
     "tool": (["The file says: kept"], "The file says: kept"),
@@ -129,7 +129,8 @@ def test_a_whole_program_prints_what_it_should(
 
 def test_every_example_is_run() -> None:
     assert EXAMPLES.keys() == {*SAID, "sdk", "async_test", "protocol"}
-    assert PAGE.count("```python") == len(EXAMPLES)  # with the first agent, and without the program of this file
+    # the page has one more block (the first agent), and this file adds one example
+    assert PAGE.count("```python") == len(EXAMPLES)
 
 
 def test_the_acts_that_the_page_names_exist() -> None:

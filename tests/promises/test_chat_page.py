@@ -1,4 +1,4 @@
-"""The program of docs/how-to/chat.md at a terminal: it streams, asks, and Ctrl-C stops just what it should."""
+"""Run the program of docs/how-to/chat.md in a terminal: it streams, asks for permission, and handles Ctrl-C."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Agent(answer).main()
 """
 
 CTRL_C, CTRL_D = "\x03", "\x04"
-#: Seconds for any single step of the conversation.
+#: Seconds to wait for the next output before the test fails.
 PATIENCE = 60
 
 
 class Terminal:
-    """A program at a terminal of its own."""
+    """The chat program, running in a pseudo-terminal."""
 
     def __init__(self, folder: Path) -> None:
         self._shown = ""
@@ -53,7 +53,7 @@ class Terminal:
         os.write(self._terminal, text.encode())
 
     def wait_for(self, text: str) -> None:
-        """Read until the program has shown the text, after what earlier calls have read."""
+        """Read the output until the text appears. Each call continues after the text that the previous call found."""
         while text not in self._shown:
             ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
             assert ready, f"{text!r} does not come after {self._shown!r}"
@@ -64,7 +64,7 @@ class Terminal:
         try:
             while os.read(self._terminal, 65536):
                 pass
-        except OSError:  # the terminal's other side is closed
+        except OSError:  # the program has closed its side of the terminal
             pass
         os.close(self._terminal)
         return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])

@@ -1,4 +1,4 @@
-"""An emoji that a stream has cut in two: no line is lost, and the halves meet again; others do what the page says."""
+"""An emoji cut between two lines: claude_wire loses no line and rejoins the halves; the page lists other tools."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_another_reader_does_what_the_page_says(label: str) -> None:
     pytest.importorskip(package)
     line = next(line for line in cut_emoji.report() if line.startswith(label + " "))
     [written] = [line for line in PAGE.splitlines() if line.startswith(label + " ")]
-    # The label, the version, and what it does. A later version may do another thing: then the page is to be mended.
+    # The line has a label, a version and a behavior. If a later version behaves differently, update the page.
     assert line[36:].strip() == written[36:].strip()
 
 

@@ -1,4 +1,4 @@
-"""docs/dialects.md is true: its host drives its agent, and its tables have the values of the dialects."""
+"""Check docs/dialects.md: its example host can drive its example agent, and its tables match the dialects."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """Every example in the five documents that the project started from decodes to a known message and encodes back.
 
-The documents in ``data/documents`` are as they were published. Their examples are found by code: the JSON of fenced
-blocks, one object or one per line, with arrows, comments and placeholders, and the JSON within a sentence. What is no
-JSON (interfaces in TypeScript, schemas in JavaScript) has an example made by hand here, with every name that the
-interface has. Whatever else looks like JSON or like an interface is listed with the reason why it is left out; anything
-unlisted fails.
+The documents in ``data/documents`` are unchanged copies. The tests extract their examples: JSON in fenced blocks (one
+object, or one per line, with arrows, comments and placeholders) and JSON within a sentence. For each TypeScript
+interface and JavaScript schema this file has a handwritten example with every name of the interface. Other text that
+looks like JSON or like an interface is listed with the reason to skip it; unlisted text fails.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Place = tuple[str, str]
 
 
 class Fence(NamedTuple):
-    """A fenced block: its language, and its lines without the fence."""
+    """A fenced code block: its place, its language, and its text without the fence."""
 
     place: Place
     language: str
@@ -47,17 +46,17 @@ class Fence(NamedTuple):
 
 
 class Example(NamedTuple):
-    """One JSON object of a document, its placeholders filled in."""
+    """One JSON object of a document, with its placeholders filled in."""
 
     place: Place
-    #: Which of the objects under the heading, and of the alternatives that one of them is written with.
+    #: The number of the object under its heading, and of the alternative within the object.
     number: str
     value: dict[str, Any]
 
 
-# --- what the placeholders of the documents stand for -----------------------------------------------------------------
+# --- values for the placeholders of the documents ---------------------------------------------------------------------
 
-#: Everywhere, in this order.
+#: Replacements for every example, applied in this order.
 PLACEHOLDERS = [
     (re.compile(r"\[\s*\.\.\.\s*\]"), "[]"),
     (re.compile(r"\{\s*\.\.\.\s*\}"), "{}"),
@@ -66,10 +65,10 @@ PLACEHOLDERS = [
     (re.compile(r"\|\s*\.\.\.\s*$", re.MULTILINE), ""),
 ]
 
-#: ``"a" | "b" | "c"``: the example is one example for each.
+#: ``"a" | "b" | "c"`` in an example: test the example once with each value.
 ALTERNATIVES = re.compile(r'("\w+"(?:\s*\|\s*"\w+")+)')
 
-#: Where a placeholder stands for fields that the same document names elsewhere: one list of replacements per example.
+#: Placeholders for fields that the document names elsewhere. Each list of replacements makes one example.
 FILLED_IN: dict[Place, list[list[tuple[str, str]]]] = {
     ("001", "Format"): [[('"message":{...}', '"message":{"role":"assistant","content":[]}')]],
     ("002", "3. control_response - Response to Claude Code Request"): [
@@ -109,13 +108,13 @@ FILLED_IN: dict[Place, list[list[tuple[str, str]]]] = {
     ],
 }
 
-#: Examples that are no messages of this protocol, by type, and why.
+#: Types of examples that do not belong to this protocol, and the reason.
 OF_ANOTHER_PROTOCOL = {
     "claude_response": "what a wrapper sends to its own mobile application",
     "progress_update": "what a wrapper sends to its own mobile application",
 }
 
-#: Code that describes no frame of its own.
+#: Code blocks that do not describe a message, and what they show.
 CODE: dict[Place, str] = {
     ("001", "canUseTool Hook"): "an option of the TypeScript SDK",
     ("001", "Hooks"): "an option of the TypeScript SDK",
@@ -129,7 +128,7 @@ CODE: dict[Place, str] = {
     ("003", "Usage"): "a command line",
 }
 
-# --- interfaces: one example each, by hand ----------------------------------------------------------------------------
+# --- a handwritten example for each interface -------------------------------------------------------------------------
 
 _TEXT = {"type": "text", "text": "Hello"}
 _TOOL_USE = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/tmp/a"}}
@@ -169,7 +168,7 @@ def _answer(payload: dict[str, Any]) -> dict[str, Any]:
     return {"type": "control_response", "response": {"subtype": "success", "request_id": "r", "response": payload}}
 
 
-#: The answers whose schemas document 002 gives, and the requests that they answer.
+#: Request classes, each with an answer that follows a schema in document 002.
 ANSWERS_002: list[tuple[type[Any], dict[str, Any]]] = [
     (CanUseToolRequest, {"behavior": "allow", "toolUseID": "toolu_1"}),
     (CanUseToolRequest, {"behavior": "deny", "message": "no", "toolUseID": "toolu_1"}),
@@ -190,7 +189,7 @@ ANSWERS_002: list[tuple[type[Any], dict[str, Any]]] = [
     (McpMessageRequest, {"mcp_response": {"jsonrpc": "2.0", "id": 1, "result": {}}}),
 ]
 
-#: Blocks stand in a list of blocks: an example under one of these headings is put into a user message.
+#: Headings whose examples are content blocks. The test wraps each of these blocks in a user message.
 BLOCK_PLACES = {
     ("000", "Text Block"),
     ("000", "Thinking Block"),
@@ -327,7 +326,7 @@ INTERFACES: dict[Place, list[dict[str, Any]]] = {
     ("004", "ToolUseBlock"): [_TOOL_USE],
 }
 
-#: Blocks that a document shows as TypeScript in a sentence or in a table.
+#: Content blocks that a document writes as TypeScript in a sentence or a table -> an example of each.
 INLINE_BLOCKS: dict[str, dict[str, Any]] = {
     '{type: "text", text: string}': _TEXT,
     '{type: "tool_use", id, name, input}': _TOOL_USE,
@@ -349,7 +348,7 @@ _LOOKS_LIKE_JSON = re.compile(r'\{\s*"')
 
 @functools.cache
 def _read() -> tuple[list[Fence], list[tuple[Place, str]]]:
-    """The fenced blocks of the documents, and everything else of them by heading."""
+    """Return the fenced blocks of the documents, and all other text with its heading."""
     fences: list[Fence] = []
     prose: list[tuple[Place, str]] = []
     for path in DOCUMENTS:
@@ -374,7 +373,7 @@ def _read() -> tuple[list[Fence], list[tuple[Place, str]]]:
 
 
 def _objects(text: str) -> tuple[list[str], str]:
-    """The outermost objects of a text, and the text around them. Braces within strings do not count."""
+    """Return the outermost ``{...}`` objects of a text, and the text around them. Ignore braces within strings."""
     objects: list[str] = []
     around: list[str] = []
     depth = start = 0
@@ -395,7 +394,7 @@ def _objects(text: str) -> tuple[list[str], str]:
 
 
 def _alternatives(text: str, replacements: list[list[tuple[str, str]]]) -> list[dict[str, Any]]:
-    """The objects that one object of a document stands for."""
+    """Return the JSON objects for one object of a document: one for each combination of its alternatives."""
     values = []
     for replacement in replacements:
         filled = text
@@ -487,7 +486,7 @@ def test_an_answer_is_typed_by_its_request(request_class: type[Any], payload: di
     response = decode(json.dumps(_answer(payload)))
     assert isinstance(response, ControlResponse)
     answer = response.payload_as(request_class)
-    # The schema has the Python SDK's spelling of the key; on the wire it is `continue`.
+    # The schema uses the Python SDK's name `continue_`; the key on the wire is `continue`.
     payload = {{"continue_": "continue"}.get(key, key): value for key, value in payload.items()}
     assert differences(answer, payload, answer.to_dict()) == []
     assert isinstance(answer, Unknown) == (payload.get("behavior") == "prompt")
@@ -498,7 +497,7 @@ def test_a_permission_reply_has_no_type_and_is_known() -> None:
     assert replies == [PermissionReply(allow=True), PermissionReply(allow=False)]
 
 
-# --- nothing is passed over -------------------------------------------------------------------------------------------
+# --- no example is skipped by accident --------------------------------------------------------------------------------
 
 
 def test_there_are_five_documents_with_examples() -> None:

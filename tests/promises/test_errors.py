@@ -1,4 +1,4 @@
-"""The errors: one tree, everything a handler needs in attributes, and no content of a conversation in their text."""
+"""The exceptions: their class tree, their attributes, and that their texts never quote the conversation."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ from claude_wire.messages import (
 )
 from each import each
 
-#: Stands for a prompt or a token; no text of an error may hold it.
+#: Stands for a prompt or a token. It must not appear in the text of an error.
 SECRET = "sk-ant-hunter2"
 
 TREE = {
@@ -122,7 +122,7 @@ def test_the_tree_is_the_one_drawn() -> None:
         assert issubclass(cls, ClaudeWireError)
         assert issubclass(cls, builtin)
         assert cls.__name__ in errors.__doc__
-    # No other error is another one's parent: an `except` catches one kind.
+    # Only these classes have subclasses, so `except` with any other class catches exactly one kind.
     parents = {
         ClaudeWireError: [cls for cls in TREE if cls is not ClaudeWireError],
         ProcessError: [UnfinishedTurnError],
@@ -227,7 +227,7 @@ INSTANCES = [
 
 LOG_IN = "log in (run `claude`, then /login), or give the CLI a key that may do this, in ANTHROPIC_API_KEY"
 
-#: A failed result, the error of the assistant message before it, the exception that stands for it, and its text.
+#: A failed result, the `error` of the assistant message before it, the exception that is raised, and its text.
 FAILED: list[tuple[ResultMessage, str | None, type[TurnError], str]] = [
     (
         ResultSuccess(is_error=True, result=" a\n\u2028 reason "),
@@ -416,7 +416,7 @@ def test_a_refused_request_has_the_answer() -> None:
 
 
 def test_the_answer_of_a_model_is_in_no_text() -> None:
-    """``result`` is the CLI's own only where the API failed: with ``success`` and ``is_error``."""
+    """An error quotes ``result`` only if the CLI wrote it: in a ``success`` result with ``is_error``."""
     for result in (
         ResultSuccess(result=SECRET),
         ResultSuccess(is_error=False, result=SECRET),
@@ -506,7 +506,7 @@ SECRET_LINES = [
 
 
 def texts_of(error: BaseException) -> str:
-    """All that a log gets to see of an error: its texts, and the traceback with those of its causes."""
+    """Everything that a log may show of an error: its str, its repr, and the traceback with its causes."""
     shown = [str(error), repr(error), *traceback.format_exception(type(error), error, error.__traceback__)]
     return "\n".join([*shown, *(repr(value) for value in vars(error).values() if isinstance(value, InvalidLine))])
 
@@ -527,7 +527,7 @@ class TestNoBytesOfALine:
                 assert error.line.raw == line
                 assert SECRET not in texts_of(error)
             else:
-                assert b'"other"' in line  # a tag with two values may be valid as a dict
+                assert b'"other"' in line  # a line with a duplicate "type" may be valid as a dict
                 assert kind is dict
 
     def test_in_what_decode_raises(self, line: bytes) -> None:
@@ -653,7 +653,7 @@ def test_an_invalid_line_is_matched_by_keyword() -> None:
             pytest.fail("not matched")
 
 
-# --- How a process ended ----------------------------------------------------------------------------------------------
+# --- ProcessError -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

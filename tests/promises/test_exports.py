@@ -1,4 +1,4 @@
-"""The public names: a change here is a change of what users import."""
+"""The public names. A change to these lists changes what users can import."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from claude_wire import messages
 from claude_wire.messages.base import MessageBase, NoOther, Wire
 from claude_wire.messages.vocabulary import Family
 
-#: The public names at the top.
+#: The public names of the package `claude_wire`.
 NAMES = [
     "Accumulator",
     "AssistantMessage",
@@ -84,7 +84,7 @@ NAMES = [
     "read",
 ]
 
-#: The names of `claude_wire.messages` that are no message class: open unions, and functions.
+#: The names of `claude_wire.messages` that are not message classes: open unions and functions.
 MESSAGE_NAMES = [
     "AdvisorResult",
     "BashCodeExecutionResult",
@@ -165,7 +165,7 @@ def test_a_name_that_another_package_has_is_refused_with_its_place(name: str, pl
 
 def test_no_name_is_exported_twice() -> None:
     assert len(set(claude_wire.__all__)) == len(claude_wire.__all__)
-    # Nor does one module's name hide another's.
+    # A duplicate would mean that a name of one module hides the same name of another.
     assert len(set(messages.__all__)) == len(messages.__all__)
 
 
@@ -211,7 +211,7 @@ print(set(claude_wire.__all__) - set(dir(claude_wire)), set(sys.modules) - modul
 
 
 def test_the_modules_that_one_may_import_have_their_names() -> None:
-    # In a process of its own, where nothing else has imported a part of them.
+    # Use a new process, in which no other test has imported these modules.
     script = """
 from claude_wire.process import Process, open_process
 from claude_wire.accumulate import Accumulator, PartialBlock, PartialMessage
@@ -256,7 +256,7 @@ def test_everything_public_is_documented() -> None:
     for name in claude_wire.__all__:
         value = getattr(claude_wire, name)
         if type(value) is not types.GenericAlias and (inspect.isclass(value) or inspect.isfunction(value)):
-            # An inherited docstring would say something else.
+            # Require its own docstring, because an inherited one would describe another class.
             assert value.__doc__, name
             if inspect.isclass(value) and name not in MESSAGE_NAMES:
                 assert value.__doc__ not in [base.__doc__ for base in value.__mro__[1:]], name
@@ -272,7 +272,7 @@ def test_the_protocol_version_is_that_of_a_cli() -> None:
 
 
 def test_the_import_needs_no_optional_library_and_no_transport() -> None:
-    # Those of the extras, and what only a transport needs, which is slow to import.
+    # The libraries of the extras, and the modules that only a transport needs, which are slow to import.
     script = """
 import sys
 import msgspec  # which imports subprocess on Python 3.10
@@ -287,7 +287,7 @@ print([name for name in (*optional, *slow) if name in sys.modules and name not i
 
 
 def test_no_message_class_lends_memory() -> None:
-    # A msgspec.Raw or a memoryview within a message would read other data once its block is reused.
+    # A msgspec.Raw or memoryview in a message would show other data after the decoder reuses its buffer.
     def walk(hint: msgspec.inspect.Type) -> None:
         assert not isinstance(hint, (msgspec.inspect.RawType, msgspec.inspect.MemoryViewType)), hint
         for name in ("types", "item_type", "key_type", "value_type"):

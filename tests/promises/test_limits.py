@@ -1,4 +1,4 @@
-"""What a peer can make us keep is bounded, and the tables of what is kept on the pages of docs say the bounds."""
+"""The memory that a peer can make the library use is bounded, and the tables in the docs state the bounds."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from what_is_kept import MEGABYTE, drive
 
 
 def test_a_short_id_is_kept_as_it_is_and_a_long_one_as_a_digest() -> None:
-    """So that an id takes no more memory than its bound, and no id is taken for another."""
+    """This bounds the memory of an id, and two different ids never get the same key."""
     short, long = "x" * LONGEST_ID, "x" * (LONGEST_ID + 1)
     assert key_of(short) is short
     assert key_of(long) != key_of(long + "x")
     assert len(key_of(long)) == DIGEST_BYTES
-    assert isinstance(key_of("\ud83d" * 1000), bytes)  # half an emoji is no UTF-8
+    assert isinstance(key_of("\ud83d" * 1000), bytes)  # a lone surrogate cannot be encoded as UTF-8
     ids = Ids(3)
     for name in ("a", "b", long, "b", "c"):
         ids.add(name)
@@ -34,86 +34,92 @@ def test_a_short_id_is_kept_as_it_is_and_a_long_one_as_a_digest() -> None:
 
 
 def long_request_ids(found: dict[str, Any]) -> None:
-    """A long id is answered in full, a second delivery of it is not answered again, and 30 of them leave nothing."""
+    """The answer repeats a long id in full.
+
+    A repeated request gets no second answer, and 30 long ids leave no memory.
+    """
     assert found["answered"] == 30
     assert found["last"] == ["after"]
     assert found["kept"] < 10 * MEGABYTE
 
 
 def many_request_ids(found: dict[str, Any]) -> None:
-    """4,096 answered ids are remembered. The one that is older than that is answered again."""
+    """The session remembers the last 4,096 answered ids, and answers an older one again."""
     assert found == {"remembered": 4096, "again": ["0"]}
 
 
 def long_task_ids(found: dict[str, Any]) -> None:
-    """Ids of tasks are bounded in bytes and in number, and the end of a task with a long id is known."""
+    """Task ids are bounded in size and in number, and the end of a task with a long id is still recognized."""
     assert found["sizes"] == [30, 29, 4096, 4095]
     assert found["kept"] < 10 * MEGABYTE
 
 
 def waiting_request_bytes(found: dict[str, Any]) -> None:
-    """Requests are read until 64 MiB of them wait; when they are answered the rest is read and answered, too."""
+    """The session stops reading when 64 MiB of requests wait.
+
+    After it has answered them, it reads and answers the rest.
+    """
     assert 64 * 2**20 <= found["held"] < 64 * 2**20 + 2 * MEGABYTE
     assert found["read"] < 64 * 2**20 + 2 * MEGABYTE
     assert found["left"] == 0
 
 
 def answers_not_taken(found: dict[str, Any]) -> None:
-    """Answers that the peer does not take count as well as the requests that they are for."""
+    """An answer that the peer does not read counts against the limit, in addition to its request."""
     assert 64 * 2**20 <= found["held"] < 64 * 2**20 + 4 * MEGABYTE
     assert found["read"] < 64 * 2**20
     assert found["left"] == 0
 
 
 def requests_in_one_line(found: dict[str, Any]) -> None:
-    """One line cannot start any number of callbacks."""
+    """The requests in a single line cannot start an unlimited number of callbacks."""
     assert found["open"] == 8192
-    assert found["tasks"] <= 8192 + 1  # and the reader
+    assert found["tasks"] <= 8192 + 1  # one more task is the reader
 
 
 def control_messages_ahead(found: dict[str, Any]) -> None:
-    """What is read ahead is kept once, as the bytes that count in the budget, and no request is answered twice."""
+    """Data that is read ahead is stored only once, as the bytes counted in the budget. No request is answered twice."""
     assert found["counted"] > 30 * MEGABYTE
     assert found["kept"] < 1.1 * found["counted"]
     assert found["again"] == 0
 
 
 def small_chunks(found: dict[str, Any]) -> None:
-    """Bytes that come one at a time take about as much memory as they count in the budget."""
+    """Bytes that arrive one by one use about as much memory as the budget counts for them."""
     assert found["counted"] == found["size"]
-    assert found["kept"] < found["size"] + 67_000  # less than 4 bytes for each
+    assert found["kept"] < found["size"] + 67_000  # less than 4 bytes of overhead per chunk
 
 
 def unknown_types(found: dict[str, Any]) -> None:
-    """Types that no table knows are remembered only if they are short."""
+    """The library remembers an unknown type only if its name is short."""
     assert found["kept"] < 1 * MEGABYTE
 
 
 def accumulated_text(found: dict[str, Any]) -> None:
-    """A message above the limit is abandoned, and what comes after it is told apart by ``started``."""
+    """The accumulator drops a message that exceeds the limit, and ``started`` identifies the message after it."""
     assert found["dropped"] == 2
-    assert found["begun"] == 670  # of 2,000 deltas with 100,066 characters each, as many as 64 Mi hold
+    assert found["begun"] == 670  # the deltas of 100,066 characters that fit in 64 Mi characters, out of 2,000
     assert found["last"] == "001340"
     assert found["kept"] < 64 * 2**20
 
 
 def accumulated_pieces(found: dict[str, Any]) -> None:
-    """Whatever little the events hold, what is kept of them takes at most as many bytes as text of 4 bytes would."""
+    """Even for many tiny events, the accumulator uses at most 4 bytes per character of its limit."""
     max_chars = found.pop("max_chars")
     for name, most in found.items():
         assert most < 4 * max_chars, name
 
 
 def mcp_server_that_never_reads(found: dict[str, Any]) -> None:
-    """Neither notifications, for which nobody waits, nor requests pile up before a server that reads nothing."""
+    """Notifications and requests do not pile up without limit for an MCP server that never reads."""
     notifications, none, unread, unanswered = found["waiting"]
     assert (none, unanswered) == (0, 4096)
     for number in notifications, unread:
-        assert 4090 < number <= 4096  # a few are on their way to it
+        assert 4090 < number <= 4096  # a few are already on their way to the server
 
 
 def usage_of_many_models(found: dict[str, Any]) -> None:
-    """Sums are kept within 20 MB, and what has no row of its own is counted all the same."""
+    """The sums stay below 20 MB. Usage of models without a separate row still counts in the total."""
     assert found["rows"] <= 4096 + 2 * 51
     assert found["running"] <= 4096
     assert found["turns"] == found["results"]
@@ -140,12 +146,12 @@ DRIVEN = [
 
 @pytest.mark.parametrize("holds", DRIVEN, ids=[holds.__name__ for holds in DRIVEN])
 def test_what_a_peer_makes_us_keep_is_bounded(holds: Any) -> None:
-    """Drives the function of the same name in ``what_is_kept``, and checks what it found."""
+    """Run the function of the same name in ``what_is_kept``, and check its measurements."""
     holds(drive(holds.__name__))
 
 
 class Passed:
-    """What passes between a host and a process, and where that would end now."""
+    """A helper that records the messages between a host and a process, and how the process would end now."""
 
     def __init__(self) -> None:
         self.exchange = Exchange(cast("Any", None), sees_results=True)
@@ -161,7 +167,7 @@ class Passed:
 
 
 def test_uuids_of_prompts_are_bounded() -> None:
-    """A process is sent any number of prompts; 4,096 uuids are remembered. A second prompt with one asks nothing."""
+    """After any number of prompts only 4,096 uuids are remembered. A prompt with a remembered uuid starts no turn."""
     passed = Passed()
     passed.sent(*map(str, range(10_000)))
     assert len(passed.exchange.run._uuids) == len(passed.exchange.run._open) == 4096
@@ -174,7 +180,7 @@ def test_uuids_of_prompts_are_bounded() -> None:
 
 
 def test_prompts_with_an_empty_uuid_are_several() -> None:
-    """An empty uuid is none, so the second prompt asks for a turn as the first one did."""
+    """An empty uuid counts as no uuid, so the second prompt starts a turn like the first one."""
     passed = Passed()
     for _ in range(2):
         passed.sent("")
@@ -192,7 +198,7 @@ def test_a_result_that_names_nobody_is_for_all_prompts_that_were_sent() -> None:
 
 @pytest.mark.parametrize("state", [[], {}, 1, None])
 def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None:
-    """Whoever iterates over a process gets the line, not an exception."""
+    """The iteration returns the message and does not raise."""
     passed = Passed()
     passed.sent("u")
     lifecycle = {"type": "command_lifecycle", "command_uuid": "u", "state": state}
@@ -200,7 +206,7 @@ def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None
     assert passed.unfinished != ""
 
 
-#: The rows of what is kept, by page and by their first words, and the tests that hold each: of this file or another.
+#: Page -> first words of each row in its table of limits -> the tests of that row, in this file or another.
 ROWS: dict[str, dict[str, list[str]]] = {
     "limits.md": {
         "a line that is not complete": ["tests/codec/test_decoder_bad_lines.py"],
@@ -263,7 +269,7 @@ ROWS: dict[str, dict[str, list[str]]] = {
 
 @pytest.mark.parametrize("page", ROWS)
 def test_each_row_of_a_page_has_its_test(page: str) -> None:
-    """The tables of what is kept and the tests of this file name the same things."""
+    """The rows of the tables in the docs are the keys of ROWS, in the same order."""
     rows = kept(page)
     assert [next((name for name in ROWS[page] if row.startswith(f"| {name}")), row) for row in rows] == list(ROWS[page])
     here = {holds.__name__ for holds in DRIVEN} | set(globals())
@@ -272,7 +278,7 @@ def test_each_row_of_a_page_has_its_test(page: str) -> None:
 
 
 def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
-    """Numbers on the pages are read from the code, so that neither changes alone."""
+    """The limits on the pages equal the constants in the code."""
     from claude_wire import limits
     from claude_wire.accumulate import accumulator as accumulate
     from claude_wire.agent import protocol, questions, service
@@ -309,7 +315,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
     ["x", "warning: low disk", " \tx", "nul", "tru", "falsy", "NaM", "Inf", "+1", ".5", "'a'", "}", "]", "\ufeffx"],
 )
 def test_a_line_that_begins_no_value_is_refused_in_the_words_of_json(text: str) -> None:
-    """Such lines are refused without a parser, for there may be 32,768 of them in a chunk."""
+    """The decoder rejects such lines without a parser, because one chunk may have 32,768 of them."""
     with pytest.raises(json.JSONDecodeError) as refused:
         json.JSONDecoder().decode(text.strip(" \t\r\n"))
     said = f"not JSON: {refused.value.msg} at character {refused.value.pos} of the line"
@@ -324,14 +330,14 @@ def test_a_line_that_begins_no_value_is_refused_in_the_words_of_json(text: str) 
     "text", ["1", "-1", '"a"', "[]", "true", "null", "NaN", "-Infinity", "true x", "[", '"', "{x}"]
 )
 def test_a_line_that_begins_a_value_goes_to_the_parsers(text: str) -> None:
-    """What is said of it is what they say."""
+    """The reason of the invalid line is the parser's error message."""
     (line,) = Decoder().feed(text.encode() + b"\n")
     assert isinstance(line, InvalidLine)
     assert "Expecting value at character 0" not in line.reason
 
 
 def test_reprs_of_what_a_stream_says_show_80_characters_at_most() -> None:
-    """Ids, types and tags are the peer's, and may be long. A repr goes to logs."""
+    """The peer chooses ids, types and tags, so they may be long, and a repr may end up in a log."""
     long = "x" * 100_000
     start = {"type": long, "id": long, "name": long}
     accumulator = Accumulator()

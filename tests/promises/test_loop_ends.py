@@ -1,7 +1,7 @@
-"""What is left of a session, a process or a stream whose event loop goes, or whose owner drops it: nothing.
+"""A session, process or stream leaves nothing behind when its event loop stops or its last reference is dropped.
 
-Each way in which a loop can go is taken in a host process of its own, which counts what it holds afterwards: children,
-descriptors, threads, tasks that have not ended, and what it says on its standard error.
+A separate host process plays each way in which a loop can end. Afterwards it counts its children, descriptors, threads
+and unfinished tasks, and the test checks its standard error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from children import Host, linux_only
 
 pytestmark = linux_only
 
-#: Reads requests, answers ``initialize``, asks for permission when it is sent a prompt, and ends with its input.
+#: A fake CLI that answers ``initialize``, asks for permission after a prompt, and exits at the end of its input.
 PEER = r"""
 import json, os, sys, time
 def say(**message):
@@ -429,7 +429,7 @@ for backend in backends:
 
 
 IDLE = ["process", "process stderr", "session", "session stderr", "session MCP", "session over stream", "stream"]
-#: What waits in the block, by its name.
+#: Names of the calls that are waiting inside the block when the loop ends.
 WAITING = [
     "process step",
     "session step",
@@ -463,14 +463,14 @@ IN_BLOCK = [
 ]
 CASES = [
     *((way, ["asyncio", "uvloop"], IDLE) for way in BY_HAND),
-    # uvloop keeps the descriptors of a loop that nobody closes
+    # asyncio only, because uvloop keeps the descriptors of a loop that is not closed
     *((way, ["asyncio"], IDLE) for way in ("stopped", "stopped_and_run_again")),
     ("stopped_in_block", ["asyncio"], WAITING),
     *((way, ["asyncio", "uvloop"], WAITING) for way in IN_BLOCK),
     *((way, ["trio"], [name for name in IDLE if "MCP" not in name]) for way in ("dropped", "run_ends")),
 ]
 
-#: What asyncio itself says of a task of the host's that was not let finish, and of a loop that nobody closed.
+#: asyncio's own warnings about an unfinished task of the host and about an event loop that was not closed.
 THEIRS = re.compile(
     r"Task was destroyed but it is pending!\ntask: <Task pending name='theirs'.*\n"
     r"|.*ResourceWarning: unclosed event loop.*\n(?:  .*\n|ResourceWarning: Enable tracemalloc.*\n)*"
@@ -481,7 +481,7 @@ THEIRS = re.compile(
     ("way", "backends", "names"), CASES, ids=[f"{way}-{'-'.join(backends)}" for way, backends, _ in CASES]
 )
 def test_nothing_is_left_when_a_loop_goes(way: str, backends: list[str], names: list[str]) -> None:
-    """0 children, descriptors, threads and tasks more than before, and not a word on standard error."""
+    """The host has no more children, descriptors, threads and tasks than before, and its standard error is empty."""
     there = [backend for backend in backends if importlib.util.find_spec(backend) is not None]
     if not there:
         pytest.skip(f"without {backends}")

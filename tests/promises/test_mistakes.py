@@ -1,6 +1,6 @@
-"""Mistakes that a newcomer makes, and the exact words that each one gets.
+"""Typical mistakes of new users, and the exact error message for each.
 
-The words say what was wrong, with what, and what to do. Nothing that can only be a mistake is accepted.
+A message says what is wrong, names the argument or value, and says what to do instead.
 """
 
 # ruff: noqa: E501 - the words of a row stand as they are said, on one line
@@ -72,7 +72,7 @@ async def async_one(request: Any) -> Any: ...
 
 
 class ClaudeAgentOptions:
-    """As far as its name goes, that of claude-agent-sdk."""
+    """A class with the name of claude-agent-sdk's options class."""
 
 
 async def lines() -> AsyncIterator[bytes]:
@@ -111,7 +111,7 @@ def session(options: Any = None, **arguments: Any) -> object:
     return open_session(options or ClaudeOptions(cli_path="claude"), **arguments)
 
 
-#: What somebody writes, and what is raised.
+#: A mistaken call, the exception that it raises, and the message of the exception.
 MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: Decoder(only={"asistant"}),

@@ -1,4 +1,4 @@
-"""A name of version 0.2 that is elsewhere now fails with an error that says where."""
+"""Importing a name that has moved since version 0.2 fails with an error that says where the name is now."""
 
 from __future__ import annotations
 

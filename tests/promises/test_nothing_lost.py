@@ -1,9 +1,9 @@
-"""Nothing is lost, whatever the consumer does: it pauses, it blocks the loop, it holds the interpreter's lock.
+"""No line is lost if the consumer pauses, blocks the event loop, or holds the interpreter's lock.
 
-The child behaves as the CLI does when its input has ended: it has produced all of its lines, and when its pipe stays
-full for 2 seconds it exits, with code 0. A reader without a drain loses lines to it, which is shown beside each test.
+The child behaves like the CLI after the end of its input: if its pipe stays full for 2 seconds, it drops its other
+lines and exits with code 0. Each test also shows that a reader without a drain loses lines.
 
-Pauses are 3 seconds in 8 MB; with ``CLAUDE_WIRE_LONG=1`` in the environment 3, 10 and 30 seconds in 40 MB.
+The pauses are 3 seconds, with 8 MB of lines; with ``CLAUDE_WIRE_LONG=1``, 3, 10 and 30 seconds with 40 MB.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def _nothing_is_left() -> Iterator[None]:
         yield
 
 
-#: Makes the same lines on both sides: most as long as stream events are, some longer than a pipe holds.
+#: Code that generates the same lines in the child and in the test: most as long as a stream event, some longer than a
+#: pipe.
 LINES = """
 import random
 def lines(seed, total, longest=300_000):
@@ -59,7 +60,7 @@ def lines(seed, total, longest=300_000):
     yield b'{"type":"result","subtype":"success"}\\n'
 """
 
-#: Writes them as the CLI does: one write for each line if the pipe has room, and gives up when it has none for 2 s.
+#: A child that writes the lines like the CLI: one write per line, and it gives up after a pipe was full for 2 s.
 CLI = (
     LINES
     + """
@@ -129,7 +130,7 @@ anyio.run(main, backend="trio" if backend == "trio" else "asyncio",
 
 
 class PlainReader(threading.Thread):
-    """Reads a line, pauses, and reads the rest."""
+    """A reader without a drain: it reads one line, pauses, and reads the rest."""
 
     def __init__(self, argv: list[str], pause: float) -> None:
         super().__init__()
@@ -169,13 +170,13 @@ def test_a_consumer_that_pauses_gets_every_line(pause: int, how: str, moment: st
             assert said["equal"] == said["got"] == said["expected"], (backend.id, said)
             assert said["code"] == 0
             assert host.ends() == 0
-            # It was away indeed: others took what came.
+            # The pause was real: the drain, not the consumer, emptied the pipe.
             assert said["stats"]["bytes_rescued"] > 10 * 64 * KIB or moment == "in mid-stream", (backend.id, said)
     finally:
         for host in hosts:
             host.__exit__(None, None, None)
         plain.join()
-    # The same child, and no drain: it ends well, and much of what it had to say is missing.
+    # Without a drain the same child exits with 0, but many of its lines are missing.
     assert plain.code == 0
     expected = all_lines(TOTAL, 300_000)
     assert b"".join(expected).startswith(b"".join(plain.lines))
@@ -185,7 +186,7 @@ def test_a_consumer_that_pauses_gets_every_line(pause: int, how: str, moment: st
 
 # --- (d) overflow -----------------------------------------------------------------------------------------------------
 
-#: Writes its lines and waits for room as long as it takes.
+#: A child that writes its lines and waits for room in the pipe without a time limit.
 WRITER = (
     LINES
     + """
@@ -194,7 +195,7 @@ for line in lines(int(sys.argv[1]), int(sys.argv[2]), 4000):
         line = line[os.write(1, line):]
 """
 )
-#: What may be queued above the budget: what was read in one go when it was found to be exhausted.
+#: Bytes that may be queued beyond the budget, because the drain checks the budget only after a read.
 SLACK = 128 * KIB
 
 
@@ -239,14 +240,14 @@ def test_pausing_holds_the_writer_up_and_says_so_once(
                 assert stats(process).pauses == pauses
                 assert small_budget - SLACK <= stats(process).bytes_queued <= small_budget + SLACK
                 assert process.returncode is None
-                # It stays so until more than half was read; then it goes on while nobody reads.
+                # The drain stays paused until more than half of the budget is free. Then it continues without a reader.
                 for left in (small_budget, small_budget * 3 // 4):
                     while stats(process).bytes_queued > left:
                         got.append(encode(await process.__anext__()))
                     before = stats(process).bytes_rescued
                     await anyio.sleep(0.05)
                     assert stats(process).bytes_rescued == before
-                # What is read wakes the thread, which may have filled the queue again before it is looked at.
+                # Reading wakes the drain's thread, which may refill the queue before the next check.
                 while stats(process).bytes_queued > small_budget // 2 and stats(process).bytes_rescued == before:
                     got.append(encode(await process.__anext__()))
                 while stats(process).bytes_rescued == before:
@@ -267,7 +268,7 @@ def test_spilling_lets_the_writer_finish(backend: Backend, small_budget: int, ca
 
     async def main() -> None:
         async with writer(8 * MIB, overflow="spill") as process:
-            assert await process.wait() == 0  # nobody reads
+            assert await process.wait() == 0  # no task reads meanwhile
             found = stats(process)
             assert found.bytes_spilled > 6 * MIB
             assert found.bytes_queued <= small_budget + SLACK
@@ -301,7 +302,7 @@ def spill_and_look(backend: str) -> None:
 
 
 def unlinked_files() -> list[int]:
-    """Open files of this process that have no name."""
+    """The descriptors of open files that are already deleted, like a spill file."""
     return [fd for fd, link in held().descriptors.items() if "(deleted)" in link and link.startswith("/")]
 
 
@@ -341,7 +342,7 @@ def test_an_error_is_raised_and_nothing_is_lost_by_it(backend: Backend, small_bu
                     errors.append(error)
                     assert len(errors) == stats(process).pauses
                     if len(errors) == 1:
-                        assert got == []  # it is said at once
+                        assert got == []  # the error precedes all messages
                 except StopAsyncIteration:
                     break
                 if len(got) in (500, 1500):
@@ -365,9 +366,9 @@ def test_one_budget_is_for_all_processes_and_is_given_back(backend: Backend, sma
             async with writer(2 * MIB) as second:
                 await until_paused(second)
                 assert stats(first).bytes_queued + stats(second).bytes_queued <= small_budget + 2 * SLACK
-                # Whoever reads gets all, although the other still fills the budget.
+                # The reader of the second process receives everything, while the first one still uses up the budget.
                 assert await rest(second) == expected
-        # The first was closed unread: all of the budget is there again.
+        # The first process was closed unread, so the whole budget is free again.
         async with writer(2 * MIB) as third:
             await until_paused(third)
             assert stats(third).bytes_queued >= small_budget - SLACK
@@ -385,6 +386,6 @@ def test_closing_while_it_is_paused_does_not_hang(backend: Backend, small_budget
         async with open_process(argv, Decoder(dict), grace=30.0) as process:
             await until_paused(process)
         assert process.returncode == 0
-        assert done.exists()  # what it still had to write was thrown away, and it ended by itself
+        assert done.exists()  # the drain discarded the rest of its output, and it exited without a signal
 
     backend.run(main)

@@ -1,4 +1,4 @@
-"""The documents are true: every program in them runs and prints what stands beneath it; names and links exist."""
+"""Check the docs: every program runs and prints the output shown below it, and all names and links exist."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from folders import ROOT
 from pages import PAGES, Block, Scene, blocks, matches
 
 MODULES = claude_wire, agent, errors, messages, session, supervisor, testing, builtins
-#: The packages that a page may need beside those that claude_wire requires: those of its extras, and of front ends.
+#: Optional packages that the program of a page may import: those of the extras, and of web front ends.
 OPTIONAL = ["claude_agent_sdk", "mcp", "opentelemetry.sdk", "starlette"]
-#: Those that `make test-tables` alone installs.
+#: Packages that only `make test-tables` installs.
 OF_TABLES = ["pyarrow", "polars", "duckdb", "distributed", "ray"]
-#: What has names that pages speak of, and needs one of those packages.
+#: Module whose names the pages mention -> the optional package that it needs.
 OPTIONAL_MODULES = {
     "claude_wire.integrations.agent_sdk": "claude_agent_sdk",
     "claude_wire.integrations.mcp": "mcp",
@@ -38,7 +38,7 @@ def name(page: Path) -> str:
 
 def skip_without_what_it_imports(page: Path) -> None:
     code = "\n".join(block.text for block in blocks(page) if "test" not in block.said)
-    if "claude-wire " in code:  # the command
+    if "claude-wire " in code:  # the page runs the command claude-wire
         pytest.importorskip("click")
         pytest.importorskip("rich")
     if "claude-wire supervisor" in code and sys.platform != "linux":

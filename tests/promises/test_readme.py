@@ -1,4 +1,4 @@
-"""The README is short, and its commands exist. Its programs are run with those of all pages (``test_pages.py``)."""
+"""The README is short, and its commands exist. ``test_pages.py`` runs its programs."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from claude_wire import AssistantMessage
 from folders import ROOT
 from site_hooks import on_page_markdown
 
-#: Whose ``__all__`` is public.
+#: Modules whose ``__all__`` lists public names.
 PACKAGES = [
     "claude_wire",
     "claude_wire.accumulate",
@@ -38,11 +38,11 @@ PACKAGES = [
     "claude_wire.transcripts",
     "claude_wire_kit.usage",
 ]
-#: Those whose packages `make test-tables` alone installs.
+#: Modules that need packages which only `make test-tables` installs.
 PACKAGES_OF_TABLES = ["claude_wire_kit.fleet"]
 if REQUIRED:
     PACKAGES += PACKAGES_OF_TABLES
-#: An entry of a page, but not a method of a class, which the hooks put after its fields.
+#: An entry of a reference page. Methods of a class, which have a heading level, do not match.
 ENTRY = re.compile(r"^::: (\S+)$(?!\n    options:\n      heading_level)", re.M)
 WRITTEN = [
     path

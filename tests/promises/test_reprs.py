@@ -1,4 +1,4 @@
-"""What ``help()``, ``repr()`` and an editor show of the public objects."""
+"""The output of ``help()`` and ``repr()``, and the signatures that an editor shows, for the public objects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from claude_wire import (
 from claude_wire.dialects import CLASSIC
 from recordings import load
 
-#: No word of it may be in a repr.
+#: Stands for the conversation. It must not appear in a repr.
 SECRET = "xylophone"
 
 LINES = (
@@ -38,7 +38,7 @@ LINES = (
 
 
 def checked(value: object) -> str:
-    """The repr, without anything of the conversation, and short."""
+    """Return the repr, after checking that it is short and has no text of the conversation."""
     text = repr(value)
     assert SECRET not in text
     assert len(text) < 200

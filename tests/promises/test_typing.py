@@ -1,7 +1,7 @@
-"""The types are part of the product: what mypy and pyright infer for users, in ``typing/``, where nothing is run.
+"""Check the types that mypy and pyright infer for users, with the files in ``typing/``, which are never run.
 
-Each file asserts types; what must be refused is marked with an ignore comment, and an ignore that is not needed is an
-error. So both checkers find what they should, and nothing else: were the package seen as Any, no ignore were needed.
+Each file asserts types. An ignore comment marks code that the checkers must reject, and an unneeded ignore comment is
+an error. If the checkers saw the package as Any, the ignore comments would be unneeded, and the test would fail.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 def test_mypy_infers_what_is_asserted() -> None:
     pytest.importorskip("mypy")
-    done = run("mypy", "--no-error-summary", *map(str, FILES))  # with the options and the cache of the linters
+    done = run("mypy", "--no-error-summary", *map(str, FILES))  # uses the same options and cache as `make lint`
     assert done.stdout + done.stderr == ""
 
 

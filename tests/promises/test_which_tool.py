@@ -1,4 +1,4 @@
-"""The page that compares tools: our row is the truth, and stands there as it is."""
+"""The page that compares tools: the row of claude_wire matches its measured behavior."""
 
 from __future__ import annotations
 
