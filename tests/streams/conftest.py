@@ -1,4 +1,4 @@
-"""What tests of streams must not leave behind."""
+"""Fixtures that check that a test of streams leaves no descriptors and no threads behind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from claude_wire import MessageStream
 
 @pytest.fixture(scope="module")
 def first_stream() -> Iterator[None]:
-    # The first of its kind may open what all later ones share.
+    # The first stream may open descriptors that all later streams share.
     from stream_sources import RESULT, collect
 
     async def main() -> None:
@@ -28,7 +28,7 @@ def first_stream() -> Iterator[None]:
     for backend in BACKENDS:
         with suppress(pytest.skip.Exception):
             backend.run(main)
-    # It and the thread live as long as there is any drain.
+    # The drains share a thread and its descriptors, which exist as long as any drain does.
     readable, writable = os.pipe()
     lasting = MessageStream(readable)
     yield

@@ -1,4 +1,4 @@
-"""ReadAhead: one reads a source before its reader does, and the reader gets the same, in order, to the last byte."""
+"""ReadAhead reads a source before its reader does. The reader still receives every byte, in order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def nothing_is_kept() -> Iterator[None]:
 
 
 class Source:
-    """Gives what it is told to, one by one: chunks, exceptions, and chunks that are waited for."""
+    """A source that plays a list of items: it returns chunks, raises exceptions, and waits for events."""
 
     final = (ConnectionError,)
 
@@ -109,7 +109,7 @@ def test_a_reader_waits_for_whom_reads_ahead(backend: Backend) -> None:
             assert received == []
             go.set()
         assert received == [b"one", b"two"]
-        assert ahead.direct == 2  # the second chunk, and the end
+        assert ahead.direct == 2  # the second chunk and the end bypassed the read-ahead
 
     backend.run(main)
 

@@ -1,4 +1,4 @@
-"""PlainPipe, which reads pipes where there are no drains: nothing is lost, and its writer waits for its reader."""
+"""PlainPipe reads pipes on systems without drains. It loses nothing, and the writer waits for the reader."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ pytestmark = [linux_only, pytest.mark.usefixtures("no_descriptor_leaks", "elsewh
 
 @pytest.fixture
 def elsewhere(first_stream: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a system that has neither drains nor descriptors of processes."""
+    """Simulate a system that has neither drains nor process descriptors (pidfd)."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.delattr(os, "pidfd_open", raising=False)
 
 
 def fill(fd: int) -> bytes:
-    """Write until the pipe takes no more. Returns what it took."""
+    """Write until the pipe is full. Return the bytes that it accepted."""
     os.set_blocking(fd, False)
     taken = bytearray()
     number = 0
@@ -270,7 +270,7 @@ def test_what_needs_a_drain_is_refused_before_anything_is_opened(overflow: Any) 
 
 @every_backend
 def test_a_process_gives_all_of_its_output_and_the_end_of_its_errors(backend: Backend) -> None:
-    """While nobody reads the output, the standard error is read, of which there is more than a pipe holds."""
+    """The child writes more to its standard error than a pipe holds, while no task reads its output."""
     code = """
 for _ in range(16):
     os.write(2, b"y" * 65536)
@@ -316,7 +316,7 @@ def test_a_callback_gets_the_lines_of_stderr_while_nobody_iterates(backend: Back
 @every_backend
 @pytest.mark.parametrize("how", ["left", "waited for", "closed"])
 def test_what_nobody_reads_does_not_keep_a_process_from_its_end(backend: Backend, how: str) -> None:
-    """Its output is thrown away: it ends by the end of its input, and needs no signal."""
+    """The library discards the output, so the child exits at the end of its input, without a signal."""
     code = """
 say(type="ready")
 while os.read(0, 65536):
@@ -389,7 +389,7 @@ def test_a_blocking_session_reads_ahead_while_its_user_is_away() -> None:
         session.query("hello")
         run = session.receive_run()
         first = next(run)
-        session.interrupt()  # its answer comes after all messages
+        session.interrupt()  # the CLI answers after all messages
         messages = [first, *run]
     assert len(messages) == 1002
     assert threading.active_count() == threads

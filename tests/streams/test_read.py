@@ -1,4 +1,4 @@
-"""Reading files and pipes: every line, in order, in constant memory, and the file closed by whoever opened it."""
+"""Reading files and pipes: every line, in order, in constant memory. ``read`` closes only files that it opened."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def path(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 class Trickle(io.RawIOBase):
-    """A file that gives a few bytes at each read, as a pipe does, and remembers how much it was asked for."""
+    """A file that returns at most ``size`` bytes per read, like a pipe, and records the sizes that were requested."""
 
     def __init__(self, data: bytes, size: int) -> None:
         self.data, self.size = data, size
@@ -62,7 +62,7 @@ class Trickle(io.RawIOBase):
         return len(taken)
 
 
-# --- What may be read -------------------------------------------------------------------------------------------------
+# --- Kinds of sources -------------------------------------------------------------------------------------------------
 
 
 def test_a_path_may_be_str_or_path_like(path: pathlib.Path) -> None:
@@ -103,7 +103,7 @@ def test_messages_of_a_pipe_come_when_their_line_does_and_not_at_its_end() -> No
     with open(readable, "rb") as source, open(writable, "wb", buffering=0) as sink, read(source) as reader:
         for line, cls in ((INIT, InitMessage), (RESULT, ResultSuccess)):
             sink.write(line + b"\n")
-            # The pipe stays open: a reader that waited for a full block would hang here.
+            # The pipe stays open, so a reader that waits for a full block would hang here.
             assert type(next(reader)) is cls
         sink.write(RESULT[:5])
         sink.close()
@@ -131,7 +131,7 @@ def test_a_file_that_does_not_block_is_refused() -> None:
         reader = read(source)
         with pytest.raises(BlockingIOError, match="blocking"):
             next(reader)
-        # Nothing is lost by it.
+        # The exception has lost no data.
         sink.write(INIT + b"\n")
         assert next(reader) == InitMessage(cwd="/")
 
@@ -142,7 +142,7 @@ def test_wrong_arguments_are_refused_before_the_file_is_opened(tmp_path: pathlib
             read(tmp_path / "missing", **arguments)
 
 
-# --- What is done with it ---------------------------------------------------------------------------------------------
+# --- Options of read() ------------------------------------------------------------------------------------------------
 
 
 def test_the_options_are_those_of_the_decoder(path: pathlib.Path) -> None:
@@ -164,7 +164,7 @@ def test_an_exception_does_not_end_the_iteration(size: int) -> None:
         try:
             found.append(next(reader))
         except InvalidLineError as error:
-            # The messages before it were steps of their own, and must not be given twice.
+            # The iteration has already returned the messages before the bad line, so the error must not repeat them.
             found += [*error.messages, error.line]
         except StopIteration:
             break
@@ -253,7 +253,7 @@ def test_messages_do_not_pile_up() -> None:
     finally:
         tracemalloc.stop()
     assert count == 19_999
-    assert peak < 10 * BLOCK_BYTES  # of 19 MB
+    assert peak < 10 * BLOCK_BYTES  # the file has 19 MB
 
 
 def opened(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Reader[Any], io.FileIO]:

@@ -1,4 +1,4 @@
-"""The cancel scopes on asyncio are made of internals of anyio, and say so when these have changed."""
+"""The cancel scopes on asyncio use internals of anyio, and raise a clear error if an anyio version changes these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from claude_wire.support.waiting import TESTED_ANYIO, cancel_scope, move_on_afte
 
 
 class Moved:
-    """A cancel scope of an anyio with other internals."""
+    """A cancel scope of an anyio version with different internals."""
 
     def __init__(self, **_: Any) -> None:
         self.deadline = 0.0

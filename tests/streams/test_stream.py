@@ -1,7 +1,7 @@
-"""MessageStream: what any source of bytes says comes out whole, in order, once, exceptions in their place.
+"""MessageStream returns every message of a source once and in order, and raises exceptions at the right place.
 
-The sources are real: pipes, sockets, terminals and files of the system. What is expected is what ``Decoder.feed`` makes
-of the same bytes at once.
+The sources are real pipes, sockets, terminals and files. The tests compare the stream's messages with those that
+``Decoder.feed`` returns for the same bytes in one call.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.usefixtures("no_descriptor_leaks")
 
 
 def at_places(data: bytes, seed: int = 1) -> list[bytes]:
-    """Cut anywhere, into a hundred pieces or so, some within a few bytes of a line's end."""
+    """Cut the data at about a hundred random places, half of them within two bytes of the end of a line."""
     rng = random.Random(seed)
     ends = [found.start() for found in re.finditer(b"\n", data)] or [0]
     cuts = {rng.randrange(len(data)) for _ in range(50)}
@@ -59,11 +59,11 @@ def at_places(data: bytes, seed: int = 1) -> list[bytes]:
     return [data[start:end] for start, end in itertools.pairwise(places)]
 
 
-# --- everything comes, from every source, cut anywhere ----------------------------------------------------------------
+# --- every message arrives, from every source, wherever the chunks are cut --------------------------------------------
 
 
 SHORT = recordings.load("14_bad_true").stdout
-#: Ends in the middle of a line.
+#: A recording that ends in the middle of a line.
 CUT = recordings.load("19_slowread_long_6").stdout
 
 
@@ -120,7 +120,7 @@ def test_every_recording_comes_through_a_pipe(backend: Backend) -> None:
 
 @every_backend
 def test_messages_of_every_recorded_read_come_before_the_next_is_written(backend: Backend) -> None:
-    # Whoever waited for a full block, or for a line more, would wait forever here.
+    # A stream that waits for a full block, or for one more line, would hang here.
     async def main(data: bytes, reads: list[int]) -> None:
         readable, writable = os.pipe()
         reference: Decoder[Any] = Decoder()
@@ -234,7 +234,7 @@ def test_the_descriptor_remains_the_callers(backend: Backend) -> None:
         os.write(writable, numbered(0, 1))
         assert (await anext(stream))["n"] == 0
         await stream.aclose()
-        # It is open, it blocks again, and what the stream had not read is in it.
+        # The pipe is still open and blocking again, and it still holds the bytes that the stream did not read.
         assert os.get_blocking(readable)
         os.write(writable, b"for the next reader")
         assert os.read(readable, 100) == b"for the next reader"
@@ -251,7 +251,7 @@ def test_the_caller_may_close_its_descriptor_at_once(backend: Backend) -> None:
         with written(writable, blocks(LONG)):
             stream = MessageStream(readable)
             os.close(readable)
-            # The number is used again at once, by a pipe that nobody should read.
+            # A new pipe reuses the number of the closed descriptor immediately. The stream must not read that pipe.
             other, other_end = os.pipe()
             os.write(other_end, RESULT)
             assert await collect(stream) == whole(LONG)
@@ -290,7 +290,7 @@ def test_invalid_lines_are_raised_in_their_place(backend: Backend, source: Any, 
         assert [type(item) for item in found] == [*BAD_TYPES * 10, InvalidLineError]
         raised = [item for item in found if isinstance(item, InvalidLineError)]
         assert [item.line for item in raised] == [item for item in whole(data) if isinstance(item, InvalidLine)]
-        # Those before it were steps of their own, and must not be given twice.
+        # The iteration has already returned the messages before the bad line, so the error must not repeat them.
         assert all(item.messages == [] for item in raised)
 
     backend.run(main)
@@ -310,7 +310,7 @@ def test_in_lists_too(backend: Backend) -> None:
 @pytest.mark.parametrize("source", ["pipe", "generator", "stream-reader"])
 @every_backend
 def test_what_follows_a_bad_line_needs_no_more_bytes(backend: Backend, source: str) -> None:
-    # Were it kept until the next bytes come, which is never, this would wait for them.
+    # The source sends no more bytes. A stream that holds the messages back until the next bytes would hang here.
     if source == "stream-reader" and backend is TRIO:
         pytest.skip("asyncio's own")
 
@@ -403,7 +403,7 @@ def test_what_loads_raises_is_raised_and_what_other_lines_say_comes(backend: Bac
     async def main() -> None:
         found = await steps(MessageStream(generate(chunks), Decoder(dict, loads=loads)), Stop)
         assert [type(item) for item in found].count(Stop) == 1
-        # As after Ctrl-C, what its own chunk held is lost (Decoder.feed says so), and nothing else is.
+        # As after Ctrl-C, the messages of the interrupted chunk are lost (see Decoder.feed), and no others.
         lost = range(5 // size * size, 5 // size * size + size)
         assert [item["n"] for item in found if type(item) is dict] == [n for n in range(20) if n not in lost]
 
@@ -451,7 +451,7 @@ def test_an_error_of_the_socket_is_raised_after_what_came_before_it(backend: Bac
             stream = MessageStream(ours)
             theirs.sendall(RESULT)
             assert type(await anext(stream)) is ResultSuccess
-            # A close that is not orderly: the peer sends a reset.
+            # With a linger time of 0, closing the socket sends a reset instead of an orderly end.
             theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
             theirs.close()
             with pytest.raises(ConnectionResetError):

@@ -1,4 +1,4 @@
-"""MessageStream: the end of a source, and steps that are cancelled, lose nothing."""
+"""MessageStream loses no message at the end of a source or when a step is cancelled."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.usefixtures("no_descriptor_leaks")
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
-#: Those at which a task that waits is woken by bytes only: nothing of them passes through a task of the test.
+#: Sources that the system feeds directly. Only bytes wake the waiting task, not another task of the test.
 WAITING = ["pipe", "socket", "terminal", "anyio-tcp", "stream-reader-of-a-socket", "trio-socket", "trio-pipe"]
 
 
@@ -81,7 +81,7 @@ def test_after_closing_there_are_no_more_steps(backend: Backend, source: Any, tm
             assert first == whole(LONG)[0]
             for _ in range(2):
                 await stream.aclose()
-                # Neither what was decoded already nor what is still to come.
+                # The closed stream returns neither messages that it had decoded nor those still in the pipe.
                 assert await collect(stream) == []
                 assert await collect(stream.batches()) == []
 
@@ -258,7 +258,7 @@ def test_two_tasks_cannot_iterate(backend: Backend) -> None:
                 for iterator in (stream, stream.batches()):
                     with pytest.raises(HandleError, match="another task"):
                         await anext(iterator)
-                # The one that waited is not disturbed by it.
+                # The task that was already waiting is not disturbed by the error of the second one.
                 os.write(writable, numbered(0, 2))
             assert [message["n"] for message in found] == [0]
             assert (await anext(stream))["n"] == 1
@@ -315,7 +315,10 @@ CANCELLATIONS = [
 
 @asynccontextmanager
 async def fed(kind: str) -> AsyncIterator[tuple[Any, int]]:
-    """A source of that kind, and a descriptor that does not block, whose bytes it gives."""
+    """Yield a source of this kind and a non-blocking descriptor.
+
+    Bytes written to the descriptor arrive at the source.
+    """
     async with AsyncExitStack() as stack:
         source: Any
         if kind == "pipe":
@@ -338,7 +341,7 @@ async def fed(kind: str) -> AsyncIterator[tuple[Any, int]]:
 
 
 class Received:
-    """An asynchronous iterable over a stream: a step that is cancelled takes nothing from it."""
+    """An async iterator over an anyio stream. A cancelled step consumes no bytes."""
 
     def __init__(self, stream: anyio.abc.ByteReceiveStream) -> None:
         self.stream = stream
@@ -354,7 +357,7 @@ class Received:
 
 
 def write_some(fd: int, data: memoryview) -> memoryview:
-    """Write what there is room for; returns the rest."""
+    """Write as many bytes as there is room for, and return the rest."""
     with suppress(BlockingIOError):
         return data[os.write(fd, data) :] if data else data
     return data
@@ -370,7 +373,7 @@ def write_some(fd: int, data: memoryview) -> memoryview:
 def test_cancellation_at_any_time_loses_no_message_and_repeats_none(
     backend: Backend, cancel: Cancel, kind: str, script: list[tuple[int, int, bool]], on_invalid: Any
 ) -> None:
-    """Each entry of the script: bytes to write, turns of the loop until the cancellation, and whether by batches."""
+    """An entry of the script is: bytes to write, loop turns until the cancellation, and whether to read in batches."""
     if backend is TRIO and kind == "stream-reader":
         pytest.skip("asyncio's own")
     data = b"".join(b'{"n":%d}\n%s' % (n, b"bad\n" if n % 7 == 0 else b"") for n in range(3000))

@@ -1,4 +1,4 @@
-"""MessageStream: however it is left, nothing is left behind; and it belongs to one loop, and one process."""
+"""MessageStream releases everything however it ends. It belongs to one event loop and one process."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ from stream_sources import (
 pytestmark = pytest.mark.usefixtures("no_descriptor_leaks")
 
 
-# --- nothing is left behind, however a stream is left -----------------------------------------------------------------
+# --- a stream releases everything, however it ends --------------------------------------------------------------------
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop of asyncio that runs, if any."""
+    """The running asyncio loop, or None."""
     with suppress(RuntimeError):
         return asyncio.get_running_loop()
     return None
 
 
 async def settle() -> None:
-    """Collect, and let the loop do what that leads to."""
+    """Collect garbage, and run the loop until it has processed the consequences."""
     gc.collect()
     await turns()
     gc.collect()
 
 
 async def assert_usable(count: int = 6) -> None:
-    """New descriptors, whatever numbers they get, can be waited for: the loop knows nothing of old ones."""
+    """Check that a task can wait for new descriptors, even if they reuse numbers that the loop has watched before."""
     pairs = [os.pipe() for _ in range(count)]
     loop = running_loop()
     for readable, writable in pairs:
@@ -74,7 +74,7 @@ async def assert_usable(count: int = 6) -> None:
         else:
             woken = asyncio.Event()
             loop.add_reader(readable, woken.set)
-            # Nobody may have been told of it before it is written to.
+            # The callback must not run before bytes are written.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             assert not woken.is_set()
@@ -131,12 +131,12 @@ LEAVES = [
 
 
 @pytest.mark.parametrize("leave", LEAVES)
-# What trio says of every generator that is dropped, here by the test, before its end.
+# trio warns about every unfinished generator. Here the test itself drops some.
 @pytest.mark.filterwarnings("ignore:Async generator 'stream_sources.generate':ResourceWarning")
 @every_source("pipe", "socket", "terminal", "file", "generator", "iterable", "stream-reader", "anyio-tcp")
 def test_leaving_it_leaves_nothing_behind(backend: Backend, source: Any, leave: Any, tmp_path: Path) -> None:
     async def main() -> None:
-        await once()  # what the loop opens for good, it opens now
+        await once()  # the loop opens its permanent descriptors now
         await settle()
         before = descriptors()
         for _ in range(2):
@@ -167,7 +167,7 @@ def test_a_stream_may_be_dropped_in_another_thread_while_the_loop_waits(backend:
                 if in_a_cycle:
                     holder[0].cycle = holder[0]
                 await anyio.to_thread.run_sync(lambda holder: (holder.clear(), gc.collect()), holder)
-                os.write(writable, RESULT)  # which wakes a loop that still has the descriptor
+                os.write(writable, RESULT)  # this wakes a loop that still watches the descriptor
                 os.close(readable)
                 os.close(writable)
                 await assert_usable(3)
@@ -188,11 +188,13 @@ def test_the_number_of_a_dropped_stream_is_not_used_again_before_the_loop_forget
             await anext(holder[0])
             if in_a_cycle:
                 holder[0].cycle = holder[0]
-            # It is dropped by a thread while the loop is busy, which then watches new pipes before it hears of that.
+            # A thread drops the stream while the loop is busy. The loop then watches new pipes before it learns of the
+            # drop.
             thread = threading.Thread(target=lambda holder: (holder.clear(), gc.collect()), args=[holder])
             thread.start()
             thread.join()
-            others = [os.dup(readable) for _ in range(more)]  # so that each number is once that of a readable end
+            # this shifts the numbers, so each one is the readable end of a pipe in some run
+            others = [os.dup(readable) for _ in range(more)]
             pairs = [os.pipe() for _ in range(4)]
             woken = [asyncio.Event() for _ in pairs]
             for pair, event in zip(pairs, woken, strict=True):
@@ -265,7 +267,7 @@ def test_a_stream_that_nobody_holds_does_not_live_on_in_the_loop(backend: Backen
         gone = weakref.ref(stream)
         os.write(writable, RESULT)
         await anext(stream)
-        # The pipe stays open and silent: nothing wakes the loop.
+        # The pipe stays open and silent, so nothing wakes the loop.
         del stream
         gc.collect()
         assert gone() is None
@@ -280,7 +282,7 @@ def test_a_stream_that_nobody_holds_does_not_live_on_in_the_loop(backend: Backen
 def test_a_loop_that_nobody_reads_in_sleeps_and_does_not_spin(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop is not woken by a pipe that stays readable: a callback per turn would keep it from ever sleeping."""
+    """A pipe that stays readable must not wake the loop. A callback in every turn would keep the loop from sleeping."""
     woken = 0
     readable_callback = sources_module._AsyncioWaiter.readable
 
@@ -298,12 +300,12 @@ def test_a_loop_that_nobody_reads_in_sleeps_and_does_not_spin(
             for n in range(3):
                 os.write(writable, numbered(n, n + 1))
                 assert (await anext(stream))["n"] == n
-            # More than is read ahead, so that the pipe stays readable.
+            # Write more than the stream reads ahead, to keep the pipe readable.
             for n in range(3, 40):
                 os.write(writable, numbered(n, n + 1))
                 await asyncio.sleep(0)
             assert woken
-            # It looks at its descriptors in each turn. Once it has found one that nobody reads, it forgets that.
+            # The loop polls its descriptors in each turn. When it finds one without a reader, it stops watching it.
             for _ in range(10):
                 await asyncio.sleep(0)
             woken = 0
@@ -320,7 +322,7 @@ def test_a_loop_that_nobody_reads_in_sleeps_and_does_not_spin(
 
 @every_backend
 def test_what_comes_in_the_moment_of_closing_is_not_given(backend: Backend) -> None:
-    """A step ends with the stream, though its source had a chunk in hand and gave it all the same."""
+    """Closing the stream ends a waiting step, even if the source returns a chunk at that moment."""
 
     async def main() -> None:
         asked, go = anyio.Event(), anyio.Event()
@@ -356,7 +358,7 @@ def test_what_comes_in_the_moment_of_closing_is_not_given(backend: Backend) -> N
 
 
 class EndedJustNow(Drain):
-    """A drain whose writer writes its last bytes, and ends, just before it is seen that the writer has ended."""
+    """A drain whose writer writes its last bytes and ends just before the drain notices the end."""
 
     def __init__(self, fd: int, last: Callable[[], object]) -> None:
         super().__init__(fd)
@@ -377,7 +379,7 @@ class EndedJustNow(Drain):
 
 @every_backend
 def test_what_a_process_wrote_last_is_read_though_its_end_was_seen_first(backend: Backend) -> None:
-    """Another process holds the pipe, so that it has no end, and the last bytes came after the last read."""
+    """Another process keeps the pipe open, so it has no end, and the last bytes arrive after the last read."""
     readable, writable = os.pipe()
     alive, dead = os.pipe()
 
@@ -414,7 +416,7 @@ def test_closing_a_loop_with_streams_in_it_leaves_nothing_behind(backend: Backen
     before = descriptors()
     pairs = [os.pipe() for _ in range(4)]
     backend.run(main, [readable for readable, _ in pairs])
-    # Collected after the loop is closed, and in another one.
+    # Drop one stream after its loop has closed, and one inside another loop.
     kept.pop()
 
     async def drop() -> None:
@@ -460,7 +462,7 @@ def test_a_stream_belongs_to_the_loop_in_which_it_was_first_read(backend: Backen
 
 @every_asyncio
 def test_a_loop_may_stop_and_run_on_between_steps(backend: Backend) -> None:
-    # As a synchronous program does that runs its loop for one step at a time.
+    # A synchronous program may run its loop for only one step at a time.
     loop = pytest.importorskip("uvloop").new_event_loop() if backend is UVLOOP else asyncio.new_event_loop()
     readable, writable = os.pipe()
     stream = MessageStream(readable, Decoder(dict))
@@ -489,7 +491,7 @@ def test_a_stream_may_be_closed_after_its_loop(backend: Backend) -> None:
 
     with suppress(StopIteration):
         backend.run(main).aclose().__await__().send(None)
-    assert os.get_blocking(readable)  # as it was before the stream
+    assert os.get_blocking(readable)  # the stream has restored the blocking mode
     os.close(readable)
     os.close(writable)
 
@@ -497,7 +499,8 @@ def test_a_stream_may_be_closed_after_its_loop(backend: Backend) -> None:
 def in_child(action: Callable[[], object]) -> int:
     """Run ``action`` in a forked child and return its exit code: 0, or 1 if an exception came out."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: that is what is tested
+        # Python warns about a fork with threads, which this test needs
+        warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid == 0:
         code = 1
@@ -522,10 +525,11 @@ def test_a_forked_child_cannot_iterate_and_its_parent_goes_on(backend: Backend) 
         streams = [MessageStream(readable, Decoder(dict))]
 
         def use() -> None:
-            # On trio the child is in the midst of its parent's run.
+            # On trio the child is still inside the parent's run.
             step = collect(streams[0])
             with pytest.raises(HandleError, match=r"process|fork"):
-                next(step.__await__()) if backend is TRIO else asyncio.run(step)  # trio's run goes on in the child
+                # trio's run continues in the child, so a single step is enough
+                next(step.__await__()) if backend is TRIO else asyncio.run(step)
 
         def drop() -> None:
             streams.clear()
@@ -535,7 +539,7 @@ def test_a_forked_child_cannot_iterate_and_its_parent_goes_on(backend: Backend) 
             with suppress(StopIteration, HandleError):
                 streams[0].aclose().__await__().send(None)
 
-        assert in_child(use) == 0  # before its first step
+        assert in_child(use) == 0  # before the first step of the stream
         n = 0
         for action in (use, drop, close):
             for _ in range(2):
@@ -543,7 +547,7 @@ def test_a_forked_child_cannot_iterate_and_its_parent_goes_on(backend: Backend) 
                 assert (await anext(streams[0]))["n"] == n
                 n += 1
                 assert in_child(action) == 0
-            # Also while a task of the parent waits: what the child does must not make it deaf.
+            # Fork while a task of the parent waits, too. The child's actions must not stop the parent from being woken.
             async with anyio.create_task_group() as group:
                 found: list[Any] = []
 

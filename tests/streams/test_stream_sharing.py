@@ -1,4 +1,4 @@
-"""MessageStream: it shares the loop with other tasks, and the memory with other streams."""
+"""MessageStream shares the event loop with other tasks, and the byte budget with other streams."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ pytestmark = pytest.mark.usefixtures("no_descriptor_leaks")
 # --- other tasks run --------------------------------------------------------------------------------------------------
 
 
-#: Most bytes that may flow from one turn of the loop to the next. Reading and decoding go on for 1 ms, and then for one
-#: chunk; that is 1 to 2 MB on a fast machine. Counted in bytes and not in seconds, it is the same on a busy one.
+#: The most bytes that a stream may read in one turn of the loop. It reads and decodes for 1 ms and then finishes its
+#: chunk, which is 1 to 2 MB on a fast machine. A limit in bytes, unlike one in seconds, also holds on a busy machine.
 MAX_BYTES_A_TURN = 15_000_000
-#: Twice as many at least: whoever starves the others lets them all flow at once.
+#: At least twice as many bytes. A stream that starves other tasks would read all of them in one turn.
 FLOOD = 60_000_000 if long_tests.LONG else 30_000_000
 
 
 @contextmanager
 def flood(size: int, block: bytes) -> Iterator[Any]:
-    """A child process that writes so many bytes as fast as it can."""
+    """Start a child process that writes ``size`` bytes as fast as it can."""
     script = "import os, sys\nblock = sys.stdin.buffer.read()\nfor _ in range(int(sys.argv[1])): os.write(1, block)"
     with subprocess.Popen(
         [sys.executable, "-S", "-c", script, str(size // len(block))], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -197,7 +197,7 @@ def test_a_line_of_100_mb_comes_and_other_tasks_run_while_it_does(backend: Backe
     backend.run(main)
 
 
-# --- what nobody reads ------------------------------------------------------------------------------------------------
+# --- unread data ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_all_that_came_while_nobody_read_comes_whatever_happens_above_the_budget
     async def main() -> None:
         with pipe(blocks(LONG, 1000)) as readable:
             stream = MessageStream(readable, overflow=overflow)
-            while True:  # until as much was taken as will be
+            while True:  # until the drain has taken as much as it will
                 stats = stream.drain_stats
                 assert stats is not None
                 if stats.paused or stats.bytes_rescued == len(LONG):
@@ -233,7 +233,7 @@ def test_all_that_came_while_nobody_read_comes_whatever_happens_above_the_budget
 
     backend.run(main)
     if overflow != "error":
-        assert len(caplog.records) == (overflow == "pause")  # said once
+        assert len(caplog.records) == (overflow == "pause")  # the pause is logged only once
 
 
 @every_backend
@@ -243,7 +243,7 @@ def test_the_pipe_is_emptied_while_the_loop_is_blocked(backend: Backend) -> None
         with os.fdopen(readable, "rb"), written(writable, blocks(LONG, 1000)) as writer:
             stream = MessageStream(readable)
             first = await anext(stream)
-            # No turn of the loop until all of it is written, ten times what the pipe holds.
+            # Block the loop until everything is written, which is ten times what the pipe holds.
             writer.join(DEADLINE)
             assert not writer.is_alive()
             assert [first, *await collect(stream)] == whole(LONG)
@@ -256,7 +256,7 @@ def test_the_pipe_is_emptied_while_the_loop_is_blocked(backend: Backend) -> None
 
 @pytest.mark.parametrize("size", [1, 7, 50, 10_000])
 def test_read_steps_over_bad_lines_as_a_stream_does(size: int) -> None:
-    # Several in one chunk, one behind the other: each is raised before more bytes are asked for.
+    # Several bad lines in one chunk: each is raised before the next read.
     readable, writable = os.pipe()
     with written(writable, blocks(BAD * 3 + b"bad\nbad\n{", size)), open(readable, "rb") as file:
         reader = read(file, on_invalid="raise")

@@ -1,4 +1,4 @@
-"""Tasks that belong to no task group: how they run, how they end, and that none of it reaches anybody else."""
+"""Tasks outside of task groups: how they run and end, and that their errors do not reach other tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VARIABLE = contextvars.ContextVar("VARIABLE", default="none")
 
 
 def errors(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
-    """The type that each logged error is about, and its message; nobody else may have logged anything."""
+    """Return the exception type and the message of each logged error. Fail if another logger has logged anything."""
     assert {record.name for record in caplog.records} <= {"claude_wire"}
     assert all(record.levelno == logging.ERROR and record.exc_info for record in caplog.records)
     return [(type(record.exc_info[1]).__name__, record.getMessage()) for record in caplog.records if record.exc_info]
@@ -223,7 +223,7 @@ def test_the_cancellation_of_its_parent_does_not_reach_it(backend: Backend) -> N
 
 
 class Odd(BaseException):
-    """Neither an Exception nor one that event loops know."""
+    """A BaseException that event loops do not treat specially."""
 
 
 @every_backend
@@ -287,7 +287,8 @@ def test_at_the_end_of_the_loop_it_ends_quietly(backend: Backend, caplog: pytest
     async def main() -> None:
         async def function() -> None:
             try:
-                async with anyio.create_task_group() as group:  # what trio makes a group of cancellations of
+                # on trio this raises a group of several Cancelled exceptions
+                async with anyio.create_task_group() as group:
                     group.start_soon(anyio.sleep_forever)
                     group.start_soon(anyio.sleep_forever)
                     await anyio.sleep_forever()
@@ -296,7 +297,7 @@ def test_at_the_end_of_the_loop_it_ends_quietly(backend: Backend, caplog: pytest
 
         tasks.append(Task(function))
         await anyio.wait_all_tasks_blocked()
-        tasks.append(Task(anyio.sleep_forever))  # has hardly time for its first step
+        tasks.append(Task(anyio.sleep_forever))  # the loop ends right after this, so the task may only get one step
 
     backend.run(main)
     assert steps == ["ended"]
