@@ -1,4 +1,4 @@
-"""What a conversation has shown, as plain values, whichever library held it."""
+"""The outcome of a conversation as plain values, in the same form for both libraries."""
 
 from __future__ import annotations
 
@@ -24,37 +24,38 @@ class Account:
     """The outcome of one conversation, as plain values."""
 
     place: Place
-    #: Of text blocks, of thinking blocks (text and signature), and of text deltas, joined.
+    #: The texts of text blocks, the thinking blocks (text and signature), and the joined text deltas.
     texts: list[str]
     thoughts: list[tuple[str, str | None]]
     streamed: str
     #: The model of each assistant message.
     models: list[str]
-    #: Of each tool result: whether it is an error, and its content.
+    #: For each tool result: whether it is an error, and its content.
     tools: list[tuple[bool | None, Any]]
-    #: Of each hook message: its subtype, and the event that the hook was for.
+    #: For each hook message: its subtype and the event of the hook.
     hooks: list[tuple[str, str]]
-    #: Of each result: subtype, is_error, api_error_status, text.
+    #: For each result: subtype, is_error, api_error_status, text.
     results: list[tuple[str, bool, int | None, str | None]]
-    #: Of callbacks and tools of the host.
+    #: The calls of the host's callbacks and tools.
     calls: list[Any]
-    #: Of requests: subtype, and the answer or what they were refused with.
+    #: For each request: its subtype, and the answer or the error.
     answers: list[tuple[str, Any]]
-    #: How it went: the texts of the model, those of a subagent behind "sub: ", and what `_event` makes of the rest.
+    #: The events in order: the texts of the model, those of a subagent with the prefix "sub: ", and `_event` of the
+    #: rest.
     course: list[str]
-    #: Of each result: the structured output, and the id of the session.
+    #: For each result: the structured output and the session id.
     structured: list[Any]
     sessions: list[str | None]
-    #: Whether the end was an error.
+    #: Whether the conversation ended with an error.
     failed: bool
 
     def made(self, name: str) -> bool:
-        """Whether a file is in the working directory."""
+        """Whether the CLI has created a file of this name in its working directory."""
         return (self.place.work / name).exists()
 
 
 def _event(plain: Mapping[str, Any]) -> list[str]:
-    """One message, as it came over the wire, in the course of the conversation; none if it says nothing of that."""
+    """Return the entry of a wire message in `course`: a list of one text, or an empty list if it has none."""
     kind, subtype = plain["type"], plain.get("subtype", "")
     if kind == "result":
         return ["result"]
@@ -67,7 +68,7 @@ def _event(plain: Mapping[str, Any]) -> list[str]:
 
 
 def of_sdk(sdk: SDK) -> Account:
-    """What claude-agent-sdk showed."""
+    """The outcome of a conversation through claude-agent-sdk."""
     seen = sdk.seen
     said = seen.of(claude_agent_sdk.AssistantMessage)
     blocks = [block for message in said for block in message.content]
@@ -97,7 +98,7 @@ def of_sdk(sdk: SDK) -> Account:
 
 
 def _wire(message: Any) -> Mapping[str, Any]:
-    """As much of a line as `_event` looks at, of what claude-agent-sdk made of it."""
+    """Convert a message of claude-agent-sdk back to the fields of the wire that `_event` reads."""
     if isinstance(message, claude_agent_sdk.SystemMessage):
         return {**message.data}
     if isinstance(message, claude_agent_sdk.ResultMessage):
@@ -114,7 +115,7 @@ def _wire(message: Any) -> Mapping[str, Any]:
 
 
 def of_host(host: Host | Talk) -> Account:
-    """What `open_process` or a session showed."""
+    """The outcome of a conversation through `open_process` or a session."""
 
     def of(kind: Any) -> list[Any]:
         return [message for message in host.messages if isinstance(message, kind)]
@@ -145,5 +146,5 @@ def of_host(host: Host | Talk) -> Account:
 
 
 def _plain(content: Any) -> Any:
-    """Typed blocks as the objects that they were made of."""
+    """Convert typed content blocks to plain dicts."""
     return [block.to_dict() for block in content] if isinstance(content, list) else content

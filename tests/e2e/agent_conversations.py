@@ -47,7 +47,7 @@ from claude_agent_sdk import (
 
 __all__ = ["HOSTS", "python_host", "typescript_host"]
 
-#: Seconds that a conversation may take.
+#: The time limit of a conversation in seconds.
 DEADLINE = 60
 HERE = Path(__file__).resolve().parent
 #: Node comes with the requirements of the project, as a wheel.
@@ -58,7 +58,7 @@ Conversation = dict[str, Any]
 
 
 def typescript_host(agent: Path, conversation: Conversation) -> Seen:
-    """Hold a conversation by the TypeScript SDK."""
+    """Run a conversation with the TypeScript SDK as the host, and return what it saw."""
     done = subprocess.run(
         [NODE, HERE / "typescript" / "host.mjs", agent],
         input=json.dumps(conversation),
@@ -73,7 +73,7 @@ def typescript_host(agent: Path, conversation: Conversation) -> Seen:
 
 
 def python_host(agent: Path, conversation: Conversation) -> Seen:
-    """Hold a conversation by the Python SDK."""
+    """Run a conversation with the Python SDK as the host, and return what it saw."""
     return anyio.run(_PythonHost(agent, conversation).hold)
 
 

@@ -1,4 +1,4 @@
-"""An MCP server in the host's process, written by hand: what a `Session` needs of one, and no more."""
+"""A minimal handwritten MCP server in the host's process, with only the methods that a `Session` needs."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ Message = dict[str, Any]
 
 
 class Calculator:
-    """Adds two numbers; fails; and asks the CLI something that it will not answer. Calls are kept in `calls`."""
+    """An MCP server with tools that add two numbers, fail, and send the CLI an unknown request.
+
+    It records its calls.
+    """
 
     TOOLS = ("add", "fail", "ask")
 
     def __init__(self, calls: list[Any]) -> None:
         self._calls = calls
         self._send: Callable[[Message], Awaitable[None]] | None = None
-        #: Answers of the CLI to the server's own requests.
+        #: Set when the CLI has answered the server's own request.
         self._answered = anyio.Event()
         self._answer: Message = {}
         self.closed = False
 
     def connect(self, send: Callable[[Message], Awaitable[None]]) -> None:
-        """Called once, before all else."""
+        """Store the send function. The session calls this once, first."""
         assert self._send is None
         self._send = send
 
     async def handle(self, message: Message) -> Message | None:
-        """Answer a request; take everything else."""
+        """Answer a request, and accept any other message."""
         if "method" not in message:
             self._answer = message
             self._answered.set()
@@ -40,7 +43,7 @@ class Calculator:
         return {"jsonrpc": "2.0", "id": message["id"], "result": await self._result(message)}
 
     async def aclose(self) -> None:
-        """Called once, behind all else."""
+        """Mark the server as closed. The session calls this once, last."""
         self.closed = True
 
     async def _result(self, request: Message) -> Message:
@@ -65,7 +68,7 @@ class Calculator:
         if name == "fail":
             return "it failed"
         assert self._send is not None
-        # The answer comes while this call is still open.
+        # The CLI answers this request while the tool call is still running.
         await self._send({"jsonrpc": "2.0", "id": 77, "method": "no/such/method", "params": {}})
         await self._answered.wait()
         return str(self._answer["error"]["message"])

@@ -1,6 +1,6 @@
-"""What a conversation must have shown, by its name.
+"""The checks of each conversation: the function with its name asserts the expected outcome.
 
-So two libraries that went wrong alike are not taken for right.
+Without these checks, two libraries that make the same mistake would pass the comparison.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def set_model(seen: Account) -> None:
 
 
 def queued(seen: Account) -> None:
-    # The two that waited were put to the model together.
+    # The CLI sends both waiting prompts to the model in one turn.
     assert seen.texts == ["Slowly.", "Hello again."]
     assert seen.place.api is not None
     [request] = seen.place.api.asked("again")
@@ -81,7 +81,7 @@ def max_turns(seen: Account) -> None:
 
 
 def unicode(seen: Account) -> None:
-    # The halves that met are one character; those that are alone stay alone.
+    # Adjacent surrogate halves become one character; lone halves stay as they are.
     whole = "".join(UNICODE).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     assert "\ud83d" in whole
     assert seen.streamed == "".join(UNICODE)
@@ -126,7 +126,7 @@ def recovered(text: str) -> Callable[[Account], None]:
 
 
 def permission_kept(seen: Account) -> None:
-    # The first answer brought a rule that the second call falls under.
+    # The first answer added a permission rule that allows the second call, so the CLI asks only once.
     assert [call[1]["command"] for call in seen.calls] == ["touch first"]
     assert seen.made("first")
     assert seen.made("second")
@@ -146,7 +146,7 @@ def permission_interrupts(seen: Account) -> None:
 
 
 def permission_raises(seen: Account) -> None:
-    # An error of the tool, of which the model is told; the session goes on.
+    # The model gets the failure as the tool's error result, and the session continues.
     assert [is_error for is_error, _ in seen.tools] == [True]
     assert not seen.made("refused")
     assert seen.texts[-1] == "Nobody could be asked."
@@ -154,7 +154,7 @@ def permission_raises(seen: Account) -> None:
 
 def hooks_decide(seen: Account) -> None:
     calls = [call if call == "withdrawn" else call[0].removeprefix("touch ") for call in seen.calls]
-    # The slow one never returns: without its time limit, what comes behind it would not have come.
+    # The slow hook never returns. Without its timeout the calls after it would not happen.
     assert calls == ["allowed", "forbidden", "changed", "slow", "withdrawn", "raised", "Write"]
     assert [is_error for is_error, _ in seen.tools] == [False, True, False, True, True, True]
     made = {path.name for path in seen.place.work.iterdir()} - {"notes.txt"}
@@ -164,7 +164,7 @@ def hooks_decide(seen: Account) -> None:
 
 
 def set_permission_mode(seen: Account) -> None:
-    # Asked and refused in the one mode, not asked in the other.
+    # The CLI asks in the first mode, where the host refuses, and does not ask in the second mode.
     assert [call[0] for call in seen.calls] == ["Write"]
     assert [bool(is_error) for is_error, _ in seen.tools] == [True, False]
     assert seen.made("written.txt")
@@ -231,7 +231,7 @@ def agent(seen: Account) -> None:
 
 
 def structured(seen: Account) -> None:
-    # The first try did not fit the schema, and the model was told.
+    # The first output did not match the schema, and the CLI reported that to the model.
     assert [is_error for is_error, _ in seen.tools] == [True, None]
     assert seen.structured == [{"name": "Ada", "age": 36}]
 
@@ -251,7 +251,7 @@ def compact(seen: Account) -> None:
     assert seen.course == ["Hello, world.", "result", "compact_boundary", "result", "Hello again.", "result"]
     assert seen.place.api is not None
     [request] = seen.place.api.asked("again")
-    # What was said is gone from the conversation, and its summary has come in its place.
+    # The summary has replaced the earlier messages of the conversation.
     assert "Hello, world." not in str(request.body["messages"])
     assert "They said hello." in str(request.body["messages"])
 

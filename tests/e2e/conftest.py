@@ -1,6 +1,6 @@
-"""The end-to-end tests are collected only where they may run: inside of what ``run.py`` makes.
+"""Collect the end-to-end tests only inside the network namespace that ``run.py`` creates.
 
-So an ordinary ``pytest`` passes them by, and one that was told to take them elsewhere fails.
+An ordinary ``pytest`` run skips them. Outside of the namespace they refuse to run.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if not collect_ignore_glob:
 
     @pytest.fixture
     def place(api: FakeAPI, tmp_path: Path) -> Place:
-        """Where one CLI runs."""
+        """A new place (home, working directory and API) for one CLI."""
         return new_place(tmp_path / "cli", api)
 
     @pytest.fixture
     def places(tmp_path: Path) -> Iterator[Callable[[str], Place]]:
-        """Makes places by name, each with an API of its own."""
+        """A function that makes a place by name, each with a separate fake API."""
         apis: list[FakeAPI] = []
 
         def make(name: str) -> Place:

@@ -17,10 +17,10 @@ from claude_wire.messages import ControlCancelRequest
 
 __all__ = ["FIELDS", "NOT_GIVEN", "differences"]
 
-#: The whole message, as the wire has it.
+#: The path of the whole message as a dict.
 WHOLE = ""
 
-#: For each field of the SDK, the way to the same value in claude_wire.
+#: SDK class -> SDK field -> the path of the same value in the message of claude_wire.
 FIELDS: dict[type, dict[str, str]] = {
     sdk.UserMessage: {
         "content": "message.content",
@@ -129,7 +129,7 @@ FIELDS: dict[type, dict[str, str]] = {
     sdk.ToolResultBlock: {"tool_use_id": "tool_use_id", "content": "content", "is_error": "is_error"},
 }
 
-#: Lines that the SDK answers or takes itself; its users see none of them.
+#: Messages that the SDK handles itself and does not pass on to its users.
 NOT_GIVEN = (ControlRequest, ControlResponse, ControlCancelRequest)
 
 
@@ -152,7 +152,7 @@ def _absent(value: Any) -> Any:
 
 
 def differences(theirs: Any, ours: Any, where: str = "") -> list[str]:
-    """Every field in which a message of the SDK says anything else than the one of claude_wire, by its path."""
+    """The paths of all fields whose values differ between a message of the SDK and the one of claude_wire."""
     where = where or type(theirs).__name__
     if dataclasses.is_dataclass(theirs):
         if not _same_class(theirs, ours):

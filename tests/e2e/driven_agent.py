@@ -1,4 +1,4 @@
-"""The agent that both official SDKs drive: what it does is said by the first word of the prompt."""
+"""The agent that both official SDKs drive. The first word of the prompt selects what it does."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def fail(turn: Turn, rest: str) -> None:
 
 
 async def loud(turn: Turn, rest: str) -> None:
-    """Everything that could write between two lines."""
+    """Write to standard output in every way that could break the NDJSON lines."""
     print("print")
     os.write(1, b"descriptor\n")
     subprocess.run(["echo", "child"], check=True)
@@ -114,7 +114,7 @@ async def set_mode(request: SetPermissionModeRequest) -> None:
     mode_set.set()
 
 
-#: The host has set the permission mode, and all that it sent before has come.
+#: Set when the host has changed the permission mode. Everything that it sent earlier has arrived by then.
 mode_set = anyio.Event()
 NAMED = [echo, stream, bash, add, forever, forever_in_tool, cleaned, who, fold, pause, structured, fail, loud, helper]
 ACTS = {act.__name__: act for act in NAMED}

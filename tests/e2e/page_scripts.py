@@ -1,6 +1,6 @@
-"""What the model says to sessions of the page, and the folders that they work in.
+"""The scripts of the fake model for the page tests, and the project folders of their sessions.
 
-A folder names its script in its CLAUDE.md, which the CLI shows to the model: so prompts are as a person types them.
+The CLAUDE.md of a folder names its script, and the CLI sends it to the model, so the prompts need no script name.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read(name: str) -> Reply:
     return Reply(tool("Read", file_path=name))
 
 
-#: A text for each way in which text could become something else.
+#: Kind of injection -> a text that a careless page would treat as markup or code.
 HOSTILE: Mapping[str, str] = {
     "script": "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'><svg onload='window.hit = 1'>",
     "frame": "<iframe srcdoc='<p>hit'></iframe><style>*{display:none}</style><base href='//evil.example/'>",
@@ -70,7 +70,7 @@ HOSTILE: Mapping[str, str] = {
 
 
 def hostile_text() -> str:
-    """All of them, a line each."""
+    """All HOSTILE texts, one per line."""
     return "\n".join(HOSTILE.values())
 
 
@@ -134,7 +134,7 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
 
 
 def make_folder(folder: Path, script: str) -> Path:
-    """A small project for one session, whose model follows that script."""
+    """Create a small project folder for one session. The fake model follows the given script."""
     folder.mkdir()
     (folder / "CLAUDE.md").write_text(f"This is a shop. [[{script}]]\n")
     (folder / "cart.py").write_text(CART)

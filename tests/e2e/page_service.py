@@ -22,9 +22,9 @@ from places import CLI
 
 __all__ = ["PageService", "PageSession"]
 
-#: Seconds in which a program has ended, or answered.
+#: Seconds that a program may take to exit or to answer.
 SECONDS = 60.0
-#: Milliseconds between two looks at a tab or a journal, and how many there are until one gives up.
+#: Milliseconds between two checks of a tab or a journal, and the number of checks before the test fails.
 LOOK_MS = 50
 LOOKS = 400
 
@@ -64,20 +64,20 @@ class PageService:
             text=True,
         )
         assert self._child.stdout is not None
-        #: The address with the token.
+        #: The URL of the page, with the token.
         self.entry = self._child.stdout.readline().split()[-1]
         self.url, _, token = self.entry.partition("/#token=")
         self._port = int(self.url.rpartition(":")[2])
         self._headers = {"Authorization": f"Bearer {token}"}
 
     def stop(self) -> None:
-        """Stop the service as Ctrl-C does. Its supervisor goes on, with all sessions."""
+        """Stop the service with SIGINT, like Ctrl-C. Its supervisor keeps running with all sessions."""
         self._child.send_signal(signal.SIGINT)
         self._child.communicate(timeout=SECONDS)
         assert self._child.returncode == 0
 
     def close(self) -> None:
-        """Stop both."""
+        """Stop the service and its supervisor."""
         try:
             self.stop()
         finally:
@@ -104,7 +104,7 @@ class PageService:
         return self.session(self.call("POST", "/sessions", body)["id"])
 
     def session(self, id: str) -> PageSession:
-        """A session that is there."""
+        """Return the existing session with this id."""
         (info,) = (one for one in self.call("GET", "/sessions")["sessions"] if one["id"] == id)
         return PageSession(self, id, Path(info["cwd"]))
 
@@ -157,7 +157,7 @@ class PageSession:
         return [(block["content"], bool(block.get("is_error"))) for block in blocks if block["type"] == "tool_result"]
 
     def rows(self) -> list[Row]:
-        """What a page has to show of it now."""
+        """The rows that a page must show for this session now."""
         lines = self.lines()
         rows = journal_rows(lines)
         whole = journal_rows(lines, partial=False)
@@ -165,7 +165,7 @@ class PageSession:
         return rows
 
     def is_shown(self, tab: Tab) -> None:
-        """Wait until a tab shows what the journal has, each thing once and in its order."""
+        """Wait until a tab shows every row of the journal once and in order."""
         for _ in range(LOOKS):
             wanted, shown = self.rows(), tab.page.evaluate(ROWS)
             if shown == wanted:

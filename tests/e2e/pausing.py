@@ -38,16 +38,16 @@ PATIENCE = 60
 
 @dataclasses.dataclass
 class Count:
-    """What one supervisor got."""
+    """What one host received."""
 
     events: int = 0
-    #: The text of all deltas is the whole answer.
+    #: Whether the joined text of all deltas is the whole answer.
     whole: bool = False
     assistant: int = 0
     result: int = 0
     #: Lines that are not JSON, such as one that was cut.
     invalid: int = 0
-    #: The class of what the iteration raised, if it did.
+    #: The class name of the exception that the iteration raised, if any.
     error: str | None = None
     #: Bytes that the pipe of the CLI's standard output holds.
     pipe: int = 0
@@ -74,17 +74,17 @@ def pipe_size() -> int:
 
 
 async def by_await(seconds: float) -> None:
-    """Nobody asks for the next message; the loop runs."""
+    """Pause the iteration while the event loop keeps running."""
     await anyio.sleep(seconds)
 
 
 async def by_blocking(seconds: float) -> None:
-    """The loop stands still; other threads run."""
+    """Block the event loop while other threads keep running."""
     time.sleep(seconds)
 
 
 async def by_holding_the_gil(seconds: float) -> None:
-    """No Python runs at all, as in a C extension that takes its time."""
+    """Hold the GIL, so no Python code runs, like a slow C extension."""
     ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))
 
 
@@ -173,7 +173,7 @@ HOSTS: dict[str, Callable[[Place], AsyncIterator[Any]]] = {
 
 
 async def run(supervisor: str, pause: str, seconds: float, place: Place) -> Count:
-    """Ask, go away at the first delta, come back, count."""
+    """Send the prompt, pause at the first delta, then read the rest and count it."""
     count = Count()
     pieces: list[str] = []
     try:

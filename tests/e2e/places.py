@@ -1,4 +1,4 @@
-"""Where one CLI runs: its home, its working directory, the API that it asks, and so its environment."""
+"""The place of one CLI: its home, its working directory, its API, and the environment made from these."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Place:
     url: str
     home: Path
     work: Path
-    #: The API itself, where it is in this process.
+    #: The fake API, if it runs in this process.
     api: FakeAPI | None = None
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ class Place:
         return sandbox.environment(self.home, self.url)
 
     async def file(self, name: str) -> None:
-        """Wait until a file is in the working directory. It is for the caller to wait no longer than is right."""
+        """Wait until the working directory has a file of this name. The caller sets the time limit."""
         while not (self.work / name).exists():
             await anyio.sleep(0.02)
 

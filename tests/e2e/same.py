@@ -1,4 +1,4 @@
-"""When two things are the same: two conversations held twice, and one line read by two libraries."""
+"""Compare two runs of the same conversation, or the same line as two libraries read it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 SOCKET = re.compile(r"\d+\.sock\b")
 #: Fields with ids that the CLI makes up, which stand in texts and paths as well.
 IDS = re.compile(r"^(task_id|run_id|agent_id)$")
-#: What is different each time: milliseconds and moments, and the number of a process.
+#: Fields that differ in every run: durations, times, and process ids.
 TIMES = re.compile(r".*_ms$|.*Ms$|^timestamp$|^time$|^end_time$|^elapsed.*|^durationSeconds$|^pid$")
 #: The same in a text for people.
 TEXT_TIMES = re.compile(r"(duration \(\w+\): +|duration_ms: )[\dhms. ]+")

@@ -1,4 +1,4 @@
-"""What the model says in these tests: one script for each conversation, named in the prompt as ``[[name]]``."""
+"""The scripts of the fake model, one for each conversation. A prompt selects its script with ``[[name]]``."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ UNICODE = (
 )
 
 
-#: What `structured` has to fit.
+#: The JSON Schema for the output of the script `structured`.
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
     "required": ["name", "age"],
 }
-#: Of the session that is resumed and forked.
+#: The id of the session that a test resumes and forks.
 SESSION_ID = "0e5c1a54-6a5c-4a6c-9a54-0d3c2a1b0f9e"
-#: Of messages that have one.
+#: Uuids for the prompts that have one.
 UUIDS = tuple(f"{number}0000000-0000-4000-8000-000000000000" for number in (1, 2, 3))
 #: Seconds that a hook may take before it is withdrawn.
 HOOK_SECONDS = 1.0
@@ -158,7 +158,7 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
     "error_401": [Failure(401, "authentication_error", "invalid x-api-key")],
     "error_429": [[Failure(429, "rate_limit_error", "Slow down", retry_after=0), Reply(text("After the limit."))]],
     "error_500": [Failure(500, "api_error", "Internal server error")],
-    # Never lets anybody in.
+    # The API answers every request with 429.
     "limited": [Failure(429, "rate_limit_error", "Slow down", retry_after=0)],
     "error_529": [Failure(529, "overloaded_error", "Overloaded")],
     "overloaded": [[Reply(text("This is ", "cut ", "off here"), cut=5), Reply(text("At the second try."))]],

@@ -1,4 +1,4 @@
-"""The page in Chromium, on ``claude-wire serve`` and the real CLI: it shows what the journal has, each thing once."""
+"""The page in Chromium, with ``claude-wire serve`` and the real CLI, shows each entry of the journal once."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_typed_prompt_streams(browser: Any, service: PageService) -> None:
 
 
 def test_answers_by_mouse_and_by_keyboard(browser: Any, service: PageService) -> None:
-    """One is allowed by mouse, one by a suggestion of the CLI, one is denied; the CLI does what was answered."""
+    """Allow one question by mouse, allow one with the CLI's suggestion, and deny one. The CLI follows the answers."""
     session = service.create("cart", "The cart is one cent off")
     with open_page(browser, session.entry) as tab:
         type_prompt(tab, "The total of the cart is one cent too high for some customers. Please mend it.")
@@ -120,7 +120,7 @@ def test_answers_by_mouse_and_by_keyboard(browser: Any, service: PageService) ->
 
 
 def test_reload_in_mid_turn(browser: Any, service: PageService) -> None:
-    """Once with an open question, and once in the middle of a text: nothing is lost, nothing stands there twice."""
+    """Reload with an open question and in the middle of a text. The page loses nothing and repeats nothing."""
     session = service.create("reloaded", "Write the first file", folder="stock")
     with open_page(browser, session.entry) as tab:
         type_prompt(tab, "Write the first file, please.")
@@ -173,7 +173,7 @@ def test_two_tabs_and_another_browser(browser: Any, service: PageService) -> Non
         for tab in tabs:
             asked(tab, "Make the third file")
         all_show()
-        # Two answers at once, of which the pages do not know from each other.
+        # Answer the same question in both tabs at the same time.
         first.page.evaluate("document.querySelector('#questions .main').click()")
         third.page.evaluate("document.querySelector('#questions .deny')?.click()")
         for tab in tabs:

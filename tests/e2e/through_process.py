@@ -1,4 +1,4 @@
-"""The same conversations through `open_process`, the host's side of the control protocol held by hand."""
+"""The same conversations through `open_process`. The tests write the control messages themselves."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Host:
     messages: list[Any] = field(default_factory=list)
     #: Calls of tools and callbacks, in order.
     calls: list[Any] = field(default_factory=list)
-    #: What the end of the output raised.
+    #: The exception that was raised at the end of the output.
     error: ProcessError | None = None
 
     async def converse(

@@ -1,4 +1,4 @@
-"""Conversations through claude-agent-sdk: with its own transport, or with the one that is given."""
+"""Conversations through claude-agent-sdk, with its own transport or a given one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SDK:
         return ClaudeAgentOptions(cwd=self.place.work, env=env, **more)
 
     async def query(self, prompt: Any, **more: Any) -> None:
-        """Ask by ``query()``, and keep what comes."""
+        """Call ``query()``, and record its messages."""
         options = self.options(**more)
         transport = self.transport and self.transport(prompt, options)
         try:
@@ -85,7 +85,7 @@ class SDK:
         return ClaudeSDKClient(options, transport=self.transport and self.transport(_nothing(), options))
 
     async def turn(self, client: ClaudeSDKClient) -> None:
-        """Keep what comes, up to and with the next result."""
+        """Record the messages up to the next result, and the result."""
         async for message in client.receive_response():
             self.seen.messages.append(message)
 

@@ -59,17 +59,17 @@ class Talk:
         await session.query(UserMessage.of(prompt, session_id="default", uuid=uuid))
 
     async def turn(self, session: Session) -> None:
-        """Keep what comes, up to and with the next result."""
+        """Record the messages up to the next result, and the result."""
         async for message in session.receive_response():
             self.messages.append(message)
 
     async def run(self, session: Session) -> None:
-        """Keep what comes, up to the end of the run."""
+        """Record the messages up to the end of the run."""
         async for message in session.receive_run():
             self.messages.append(message)
 
     async def rest(self, session: Session) -> None:
-        """Keep what comes, up to the end of the output."""
+        """Record the messages up to the end of the output."""
         try:
             async for message in session:
                 self.messages.append(message)
