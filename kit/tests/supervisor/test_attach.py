@@ -1,4 +1,4 @@
-"""The client of a supervisor: its commands, attached sessions, and what is said where something fails."""
+"""The client of a supervisor: its commands, attached sessions, and its errors."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_a_client_runs_in_any_loop_and_may_be_dropped(backend: Backend, tmp_path
 
 @asynccontextmanager
 async def answering(folder: Path, *answers: bytes, ends: bool = True) -> AsyncIterator[list[bytes]]:
-    """A peer on the socket of a folder that answers whatever it is told with some chunks."""
+    """A fake supervisor on the socket of a folder. It answers every request with the given chunks."""
     folder.mkdir()
     got: list[bytes] = []
     listener = await anyio.create_unix_listener(folder / "socket")

@@ -1,4 +1,4 @@
-"""A CLI that writes lines that look like frames of its supervisor: each is a line, for every client."""
+"""A CLI writes lines that imitate frames of its supervisor. Every client receives them as ordinary lines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def lines_of(client: Client, mark: str) -> tuple[list[bytes], list[Any]]:
 async def test_each_client_gets_forged_frames_as_lines_and_the_session_goes_on(tmp_path: Path) -> None:
     async with hosting(tmp_path / "h") as supervisor:
         driver, attached = await supervisor.create()
-        # What a CLI could learn: the marks of connections that have ended, of its own session and of another.
+        # A CLI could learn the marks of ended connections, both of its own session and of another one.
         early, elsewhere = await supervisor.client(), await supervisor.client()
         marks = [(await early.ask({"attach": attached["id"]}))["mark"]]
         marks.append((await elsewhere.ask({"create": supervisor.spec()}))["mark"])

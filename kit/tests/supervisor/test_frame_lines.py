@@ -1,4 +1,4 @@
-"""Lines of a supervisor: its frames are taken out, wherever chunks end, and the lines of the CLI have their numbers."""
+"""The reader of a supervisor's stream removes the frames, and numbers the CLI's lines, wherever chunks end."""
 
 from __future__ import annotations
 

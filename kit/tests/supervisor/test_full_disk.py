@@ -1,4 +1,4 @@
-"""A supervisor on a file system of 8 MiB that is really full: what it says, what it keeps, and that it goes on."""
+"""A supervisor on a full file system of 8 MiB reports the error, keeps its journal, and continues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import full_disk
 from folders import ROOT
 
-#: A mount namespace, where this user may mount a file system that nobody else sees.
+#: The command that creates a mount namespace, in which this user may mount a private file system.
 NAMESPACE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
 SECONDS = 120
 

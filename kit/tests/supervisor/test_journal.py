@@ -1,4 +1,4 @@
-"""The journal of a managed session: what was written is there, in its place, also after a crash."""
+"""The journal of a managed session keeps every written line at its place, even after a crash."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_what_was_counted_of_another_state_of_a_file_is_counted_again(
     if what == "boot":
         monkeypatch.setattr("claude_wire_kit.supervisor.disk.line_index.boot_id", lambda: "another")
         then = output.stat().st_mtime_ns
-        output.write_bytes(output.read_bytes().replace(b"\n", b"\0"))  # as a loss of power leaves it
+        output.write_bytes(output.read_bytes().replace(b"\n", b"\0"))  # simulates a loss of power
         os.utime(output, ns=(then, then))
         before = msgspec.json.decode((last / "part.json").read_bytes())["first"]
         lines = before - 1
@@ -318,7 +318,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 class _CrashError(BaseException):
-    """The supervisor was killed here."""
+    """Raised at a write to simulate that the supervisor was killed there."""
 
 
 class Crashes(RuleBasedStateMachine):

@@ -47,7 +47,7 @@ def no_room(*_: object, **__: object) -> None:
 
 
 class FullDisk(RuleBasedStateMachine):
-    """Lines of both directions are written; at any byte the disk is full, and later has room again."""
+    """Write lines of both directions. The disk becomes full at any byte, and later has room again."""
 
     @initialize(budget=st.sampled_from([600, 10_000_000]))
     def start(self, budget: int) -> None:

@@ -34,7 +34,7 @@ def anyio_backend() -> str:
 
 
 class Drivers:
-    """The drivers of one session, one behind the other, and what they have together."""
+    """The successive drivers of one session, and the lines that they received in total."""
 
     def __init__(self, supervisor: RunningDaemon) -> None:
         self.host = supervisor
@@ -43,7 +43,7 @@ class Drivers:
         self.lines: list[bytes] = []
         self.deaths: Counter[str] = Counter()
         self.prompts = 0
-        #: Prompts that were not acknowledged: they are sent again.
+        #: Prompts without an acknowledgment; the next driver sends them again.
         self.unsure: list[str] = []
         self.results: list[str] = []
 
@@ -80,7 +80,7 @@ class Drivers:
         self.client.prompt(uuid)
 
     async def take(self, line: bytes) -> bool:
-        """Take a line. Returns whether the driver is dead then."""
+        """Process a line. Return whether the driver died in the process."""
         message = json.loads(line)
         if message["type"] == "supervisor_accepted":
             uuid = self.sent[message["lines"] - 1]
@@ -103,7 +103,7 @@ class Drivers:
         return False
 
     async def answer(self, question: dict[str, Any]) -> bool:
-        """Answer a question. Returns whether the driver is dead then."""
+        """Answer a permission question. Return whether the driver died in the process."""
         id = question["request_id"]
         response = {"subtype": "success", "request_id": id, "response": {"by": self.number}}
         line = json.dumps({"type": "control_response", "response": response}).encode() + b"\n"

@@ -48,13 +48,14 @@ def test_no_tool_begins_once_the_supervisor_was_killed_and_what_it_leaves_is_rep
                 id = answer["id"]
                 client.send(prompt(f"p{n}", "tools"))
                 client.until("assistant")
-                time.sleep(chance.random() * 0.15)  # any moment is right, so nothing depends on this
+                # the supervisor may be killed at any moment, so the test does not depend on this time
+                time.sleep(chance.random() * 0.15)
                 watched = os.pidfd_open(pid)
                 os.kill(pid, signal.SIGKILL)
                 assert select.select([watched], [], [], SECONDS)[0]
                 gone = time.monotonic_ns()
                 os.close(watched)
-                while client.line():  # what was on the way
+                while client.line():  # read the lines that were already sent
                     pass
             pid = supervisor.serve()
             output = whole(tmp_path / "h" / "sessions" / id / "parts")[line:]

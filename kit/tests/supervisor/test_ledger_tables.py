@@ -51,7 +51,7 @@ TASKS = {"agent": ("local_agent", None), "flow": ("local_workflow", None), "chil
 TASKS |= {"shell": ("local_bash", None), "nested": ("local_bash", "agent")}
 tasks = st.sampled_from(sorted(TASKS))
 clients = st.sampled_from(["a", "b"])
-#: Who sends something: whoever drives, or somebody by name.
+#: The sender of a line: the current driver, or a client by name.
 senders = st.sampled_from(["driver", "driver", "driver", "a", "b"])
 servers = st.sampled_from(["one", "two", "declared"])
 calls = st.tuples(servers, st.sampled_from([*HANDSHAKE[:2], "notifications/initialized", "tools/call"]))
@@ -66,15 +66,15 @@ class Mcp(NamedTuple):
 
 
 class Oracle:
-    """What the page promises of one session, in its own words."""
+    """The model: the rules of docs/supervisor.md for one session."""
 
     def __init__(self) -> None:
-        #: The uuids of the prompts that are in the journal.
+        #: The uuids of all prompts in the journal.
         self.prompts: set[str] = set()
         self.crashed()
 
     def crashed(self) -> None:
-        """The supervisor is gone, with all clients."""
+        """The supervisor and all its clients are gone."""
         self.clients: dict[str, Serves | None] = {}
         self.driver: str | None = None
         self.was_driven = False
@@ -131,7 +131,7 @@ class Oracle:
 
     @property
     def runs(self) -> bool:
-        """Whether a run goes on."""
+        """Whether a run is open."""
         return self.is_open or bool(self.owed) or bool(self.subagents) or self.is_due
 
     def task_ended(self, name: str, how: str) -> None:
@@ -475,7 +475,7 @@ class Ledgers(RuleBasedStateMachine):
     @rule(client=clients)
     @killable
     def leave(self, client: str) -> None:
-        """It leaves, is killed or is cut."""
+        """The client detaches, is killed, or loses its connection."""
         oracle = self.oracle
         oracle.clients.pop(client, None)
         if client == oracle.driver:
@@ -484,7 +484,7 @@ class Ledgers(RuleBasedStateMachine):
             self.serve(None)
 
     def drives(self, client: str) -> bool:
-        """Whether somebody is the driver."""
+        """Whether the session has a driver."""
         return self.oracle.driver is not None and client in ("driver", self.oracle.driver)
 
     def serve(self, serves: Serves | None) -> None:

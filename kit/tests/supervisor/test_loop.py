@@ -1,4 +1,4 @@
-"""The event loop of a supervisor does what asyncio's does."""
+"""The supervisor's event loop behaves like asyncio's."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_reader_is_called_with_its_arguments_while_there_is_something_to_read(
             loop.stop()
 
     loop.add_reader(ours, read, "first")
-    loop.add_reader(ours.fileno(), read, "second")  # in place of the first
+    loop.add_reader(ours.fileno(), read, "second")  # replaces the first callback
     theirs.send(b"ab")
     loop.run_forever()
     assert found == [("second", b"a"), ("second", b"b")]

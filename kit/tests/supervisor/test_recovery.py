@@ -1,4 +1,4 @@
-"""A supervisor starts where another one was cut off: what may be lost is told, and no process of it lives on."""
+"""A supervisor starts after another one was killed. It reports what may be lost, and ends the leftover processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def anyio_backend() -> str:
 
 
 async def cut_off(supervisor: RunningDaemon) -> Any:
-    """A session whose supervisor ends without a word; the answer to the command that created it."""
+    """Create a session whose supervisor then dies without a shutdown. Return the answer to the create command."""
     client, answer = await supervisor.create()
     client.prompt("p1", ask="q1")
     await client.until("control_request")

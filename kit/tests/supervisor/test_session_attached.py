@@ -1,4 +1,4 @@
-"""A session that is attached to a supervisor: where it goes on, what it answers, and in which role."""
+"""A session attached to a supervisor: the line at which it resumes, the questions it answers, and its role."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_open_questions_are_answered_at_once_and_settled_ones_never(backend: Bac
         supervisor.say(Peer.cancel("gone"), numbered(2))
         wire, session = supervisor.connect(can_use_tool=decide)
         async with session:
-            await wire.answer_to("open")  # though nobody iterates
+            await wire.answer_to("open")  # the session answers even though no task iterates
             assert numbers(await take(session, 2)) == [1, 2]
             supervisor.say(Peer.permission("new", "D"))
             await wire.answer_to("new")

@@ -1,4 +1,4 @@
-"""A session that is attached to a supervisor: how it ends, and what goes on in the next one."""
+"""A session attached to a supervisor: how it ends, and what the next session continues."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from supervisor_peer import SupervisorPeer, Wire
 from virtual_time import VirtualBackend, every_virtual_backend
 
 EXAMPLES = 5_000 if LONG else 150
-#: Seconds in which whatever can happen has happened.
+#: Seconds after which all pending work is done.
 SOON = 1.0
 
 
@@ -54,7 +54,7 @@ class CutWire(Wire):
 
 
 class World:
-    """A supervisor, and one client after the other."""
+    """A supervisor and its successive clients."""
 
     def __init__(self) -> None:
         self.host = SupervisorPeer()

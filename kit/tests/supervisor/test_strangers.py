@@ -1,4 +1,4 @@
-"""Who else comes to the folder of a supervisor: another one, another user, and paths that no socket takes."""
+"""The folder of a supervisor with a second supervisor, with another user, or with a path too long for a socket."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that other users can pass through, unlike those of pytest."""
+    """A folder that other users may enter, unlike pytest's tmp_path."""
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o711)
         yield Path(name)

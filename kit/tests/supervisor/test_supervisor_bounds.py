@@ -1,4 +1,4 @@
-"""What clients and CLIs can make a supervisor keep is bounded, and docs/supervisor.md says the bounds that hold."""
+"""Clients and CLIs can make a supervisor store only a bounded amount. docs/supervisor.md states the bounds."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def lower(monkeypatch: pytest.MonkeyPatch, **bounds: Any) -> None:
 
 
 def silent(supervisor: RunningDaemon, session: str) -> socket.socket:
-    """A viewer of a session that reads only when it is told to, and whose socket holds little."""
+    """A viewer that reads only on request, with a small socket buffer."""
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect(supervisor.folder.socket)

@@ -1,4 +1,4 @@
-"""A supervisor whose clients, CLIs, disk and descriptors fail: each gets a clear answer, and the rest goes on."""
+"""If a client, a CLI, the disk or a descriptor fails, the supervisor reports it clearly and serves the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from supervisors import SECONDS, Client, RunningDaemon, hosting, limits
 
 pytestmark = pytest.mark.anyio
 
-#: An answer to ``initialize``, as the first line of a CLI that is a shell's script.
+#: The line of a shell script that plays the CLI: it answers ``initialize``.
 ANSWER = (
     '{"type":"control_response","response":'
     '{"subtype":"success","request_id":"claude_wire_supervisor_initialize","response":{}}}'
@@ -410,7 +410,7 @@ async def test_a_cli_without_a_pidfd_is_not_left_running(tmp_path: Path, monkeyp
 
 
 def own_children() -> set[str]:
-    """The processes that this one has started and not waited for."""
+    """The child processes of this process, including zombies."""
     return {id for file in Path("/proc/self/task").glob("*/children") for id in file.read_text().split()}
 
 

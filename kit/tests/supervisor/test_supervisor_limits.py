@@ -1,4 +1,4 @@
-"""What a supervisor takes on: limits of sessions, memory and cost; CLIs that are kept ready."""
+"""The supervisor's limits of sessions, memory and cost, and the CLIs that it starts in advance."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class KilledError(SystemExit):
 
 
 class Client:
-    """A client that reads what it is told to, and checks each line."""
+    """A client that reads on request and checks each line."""
 
     def __init__(self, machine: Hosts, command: dict[str, Any]) -> None:
         self.machine = machine
@@ -48,7 +48,7 @@ class Client:
         self.is_open = True
         self.rest = b""
         self.answer: Any = None
-        #: The number of the last line that it has.
+        #: The number of the last line that it received.
         self.line = -1
         self.drives = False
         self.command = command
@@ -196,7 +196,7 @@ class Hosts(RuleBasedStateMachine):
         self.output(["init", "text", "ask", "text"], 5, 2)
 
     def write(self, descriptor: int, data: Any) -> int:
-        """Stands for ``os.write`` of a disk."""
+        """Replace ``os.write`` for files on the simulated disk."""
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return _write(descriptor, data)
         count = len(data)
@@ -225,7 +225,7 @@ class Hosts(RuleBasedStateMachine):
         assert started.done(), self.task
 
     def turn(self) -> None:
-        """Let the loop go round once."""
+        """Run one turn of the event loop."""
         with suppress(RuntimeError):  # a supervisor that was killed has left a loop that is to stop
             self.loop.run_until_complete(asyncio.sleep(0))
 
