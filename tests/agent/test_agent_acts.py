@@ -1,4 +1,4 @@
-"""What an author may do in a turn, and what becomes of the author's mistakes."""
+"""The methods that an agent's author may call in a turn, and the errors for wrong calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent's assistant message has all that the API's message must have."""
+"""An agent's assistant message has every required field of the API's message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host can make an agent keep is bounded, and nothing waits for ever because of a bound."""
+"""The memory that a host can make an agent use is bounded, and no bound causes a deadlock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lines(*messages: dict[str, Any]) -> bytes:
 
 
 def busy() -> AgentProtocol:
-    """A protocol with a turn under way."""
+    """A protocol with a running turn."""
     protocol = AgentProtocol(AgentSession(AgentOptions(), "m"))
     protocol.feed(lines(prompt("begin")))
     return protocol
@@ -49,7 +49,7 @@ def test_reading_stops_while_too_many_prompts_wait(virtual: VirtualBackend) -> N
 
 @every_virtual_backend
 def test_an_answer_behind_too_many_prompts_is_read(virtual: VirtualBackend) -> None:
-    """A turn that waits for the host would wait for ever if the host's answer were not read."""
+    """A turn that waits for the host would hang if the agent stopped reading the host's answers."""
 
     async def answer(turn: Turn) -> str:
         if turn.text == "ask":
@@ -132,7 +132,7 @@ def test_reading_stops_while_too_many_requests_wait(virtual: VirtualBackend) -> 
 
 
 def test_what_hooks_answer_is_bounded_and_too_much_refuses() -> None:
-    """An answer that is not kept may have refused the action."""
+    """The agent must not drop an answer, because it may have denied the action."""
     tenth = MAX_HOOK_BYTES // 10
 
     async def answer(turn: Turn) -> str:

@@ -1,4 +1,4 @@
-"""An agent ends when it is told to, whatever its author's lifespan does."""
+"""An agent ends on request, whatever its author's lifespan function does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent whose streams, host or author do what they should not: it goes on, or it ends and says why."""
+"""If its streams, host or author misbehave, an agent continues, or it ends with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our own host and our own agent: what one says the other understands, on every loop."""
+"""A Session of claude_wire and an agent of claude_wire understand each other, on every loop."""
 
 from __future__ import annotations
 

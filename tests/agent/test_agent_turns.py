@@ -1,4 +1,4 @@
-"""Turns of an agent, as its host sees them: the frames of each act, in their order, on every loop."""
+"""The frames that a host receives for each act of an agent's turn, in order, on every loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dialects as values, and the one that finds out what the other side speaks."""
+"""Dialects as objects, and AUTO, which detects the dialect of the other side."""
 
 from __future__ import annotations
 

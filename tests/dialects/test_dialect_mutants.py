@@ -1,4 +1,4 @@
-"""Lines made wrong: no dialect raises for one, on either side, and a session reads on."""
+"""Corrupted lines never make a dialect raise, on either side, and a session continues to read."""
 
 from __future__ import annotations
 

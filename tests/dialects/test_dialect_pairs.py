@@ -75,7 +75,7 @@ async def decide(request: CanUseToolRequest) -> PermissionResult:
 
 
 class World:
-    """A host, and what it has sent and got."""
+    """A host, with the messages that it sent and received."""
 
     def __init__(self, session: Session, dialect: Dialect, author: Author) -> None:
         self.session = session

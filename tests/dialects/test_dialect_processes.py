@@ -1,4 +1,4 @@
-"""Processes that speak other dialects: how they are interrupted, what their exit codes mean, and how they are left."""
+"""Processes that speak other dialects: how to interrupt and end them, and the meaning of their exit codes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ say(type="system", subtype="init", session_id="s")
 while True:
     signal.pause()
 """
-#: Says what is wrong, and ends.
+#: A program that reports an error and exits.
 FATAL = """
 sys.stdin.readline()
 say(type="system", subtype="error", error={"message": "API key not found", "code": sys.argv[1]})

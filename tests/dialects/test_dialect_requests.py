@@ -1,4 +1,4 @@
-"""Requests and questions in the dialects: each in its frame, with its answer, in its order."""
+"""Requests and questions in each dialect: their frames, their answers and their order."""
 
 from __future__ import annotations
 

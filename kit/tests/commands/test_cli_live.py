@@ -1,4 +1,4 @@
-"""What is shown of messages: everything that matters, once, at once, and nothing that harms a terminal."""
+"""The display of messages: it shows each important one once and without delay, and escapes control characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long commands show on a terminal how far they are, and nowhere else."""
+"""Long commands show their progress on a terminal only."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from supervised import SECONDS, Commands
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
-#: The command as users start it.
+#: The installed command.
 INSTALLED = os.fspath(Path(sys.executable).with_name("claude-wire"))
 #: Times that a client goes away while it is answered. Five were enough to end a service by SIGPIPE.
 CLIENTS = 60
@@ -53,7 +53,7 @@ def is_ignored(pid: int, number: int) -> bool:
 
 
 def closed_pipe() -> int:
-    """A pipe that nobody reads."""
+    """A pipe without a reader."""
     reading, writing = os.pipe()
     os.close(reading)
     return writing

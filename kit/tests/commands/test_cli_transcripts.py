@@ -1,4 +1,4 @@
-"""The commands find out themselves that a file is a transcript, and say what it holds."""
+"""The commands detect that a file is a transcript, and show its contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``claude-wire usage``: right sums, in rows that fit, and no more imported than they need."""
+"""``claude-wire usage`` prints correct sums in rows that fit, and imports only the modules that it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the page share."""
+"""The fixtures that all tests of the page share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from page_server import PageServer, serve_page
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Chromium, once for all tests."""
+    """A running Chromium, started once for all tests."""
     with running_chromium() as browser:
         yield browser
 

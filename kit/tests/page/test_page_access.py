@@ -1,4 +1,4 @@
-"""The page for a keyboard, a screen reader, a narrow screen and poor eyes."""
+"""Accessibility of the page: keyboard, screen reader, narrow screens and contrast."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ BROKEN = """() => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "height"), [(360, 740), (1600, 900)])
 def test_looks(browser: Any, server: PageServer, scheme: str, width: int, height: int) -> None:
-    """Nothing sticks out, all text can be read, all that can be used has a name."""
+    """Nothing extends beyond the window, all text has enough contrast, and every control has a name."""
     scene(server)
     with open_page(browser, server.entry, width=width, height=height, color_scheme=scheme) as tab:
         tab.page.wait_for_selector("#questions .main")
@@ -127,7 +127,7 @@ def test_landmarks(browser: Any, server: PageServer) -> None:
 
 
 def test_told_to_a_screen_reader(browser: Any, server: PageServer) -> None:
-    """What was there before is not read aloud; what comes is, once it is whole."""
+    """A screen reader announces new texts when they are complete, and does not announce old ones."""
     session = server.add("one", {"type": "claude_response", "content": "Old."})
     with open_page(browser, server.entry) as tab:
         tab.page.get_by_text("Old.", exact=True).wait_for()
@@ -172,7 +172,7 @@ def test_focus_order(browser: Any, server: PageServer, width: int) -> None:
 
 
 def test_list_of_sessions_on_a_narrow_screen(browser: Any, server: PageServer) -> None:
-    """It covers the page, holds the focus, and Escape closes it."""
+    """The dialog covers the page and keeps the focus, and Escape closes it."""
     server.add("first", {"type": "claude_response", "content": "Text of the first."})
     server.add("second")
     with open_page(browser, server.entry, width=360, height=740) as tab:

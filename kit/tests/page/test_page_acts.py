@@ -1,4 +1,4 @@
-"""What a person does on the page, by mouse and by keyboard, and what the service gets."""
+"""Actions of a user on the page, by mouse and by keyboard, and the requests that the service receives."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_typing_answers_nothing(browser: Any, server: PageServer) -> None:
 
 
 def test_answered_elsewhere(browser: Any, server: PageServer) -> None:
-    """Of two answers the second does not count, and the page says so."""
+    """The service refuses the second of two answers, and the page says so."""
     session = server.add("one", question("q"))
     with open_page(browser, server.entry) as tab:
         tab.page.wait_for_selector("#questions .main")

@@ -1,4 +1,4 @@
-"""axe-core finds no serious barrier on the page, whatever it shows, in the light and in the dark."""
+"""axe-core finds no serious accessibility violation on the page, in any state, in the light and dark theme."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lost connection: the page shows it, comes back behind the last event, and says so."""
+"""After a lost connection the page says so, reconnects, and continues after the last event."""
 
 from __future__ import annotations
 

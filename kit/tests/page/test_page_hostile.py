@@ -1,4 +1,4 @@
-"""Whatever stands in an event, the page shows it as text."""
+"""The page shows every value of an event as text, never as markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session of 100 MB opens on its end. Older entries come as one scrolls up, and the page does not grow for ever."""
+"""A session of 100 MB opens at its end. Scrolling up loads older entries, and the page keeps a bounded number."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _wait_idle(client: httpx.Client, lines: int) -> None:
 
 @contextmanager
 def _counting(tab: Tab) -> Iterator[list[int]]:
-    """Count the bytes that a tab gets."""
+    """Count the bytes that a tab receives."""
     got = [0]
     cdp = tab.page.context.new_cdp_session(tab.page)
     cdp.send("Network.enable")

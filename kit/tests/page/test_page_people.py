@@ -16,7 +16,7 @@ from claude_wire_kit.commands.guide.project import BROKEN, FIXED, PICTURE, SOURC
 from guided_page import Guided, guided
 from past_sessions import keep_session
 
-#: Stands for a person who looks elsewhere, and keeps what the page tells.
+#: Script that makes the page look hidden, and records its notifications.
 AWAY = """
 document.hasFocus = () => false;
 window.told = [];

@@ -1,4 +1,4 @@
-"""The page with the service itself: a supervisor, a program in place of the CLI, and HTTP between them."""
+"""The page with the real service: a supervisor, a fake CLI, and HTTP between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from served_program import ServedProgram, run_service
 
 
 class Service:
-    """The service, and a client that is no browser."""
+    """The service, and an HTTP client that is not a browser."""
 
     def __init__(self, program: ServedProgram) -> None:
         self.program: ServedProgram = program

@@ -1,4 +1,4 @@
-"""A CLI that writes lines that look like frames of the supervisor, through the commands: each is shown as a line."""
+"""A CLI writes lines that imitate frames of the supervisor. The commands show them as ordinary lines."""
 
 from __future__ import annotations
 
