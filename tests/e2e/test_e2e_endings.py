@@ -77,7 +77,7 @@ def test_killed_in_the_middle_of_a_turn_is_an_unfinished_turn(number: signal.Sig
             os.kill(process.pid, number)
             with pytest.raises(UnfinishedTurnError) as caught:
                 [_ async for _ in process]
-        # It handles SIGTERM, and exits with 128 and the signal's number.
+        # The CLI handles SIGTERM, and exits with 128 plus the number of the signal.
         code = -signal.SIGKILL if number == signal.SIGKILL else 128 + signal.SIGTERM
         assert (caught.value.returncode, caught.value.signal) == (code, number)
 
@@ -91,7 +91,7 @@ def test_leaving_in_the_middle_of_a_turn_ends_it(backend: str, place: Place) -> 
             await until_it_speaks(process)
             pid = process.pid
         assert process.returncode is not None
-        # It was waited for: not even a zombie has its number.
+        # The process was reaped, so not even a zombie has its pid.
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
 

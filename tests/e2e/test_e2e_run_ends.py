@@ -14,7 +14,7 @@ from places import CLI, Place
 from through_sdk import DEADLINE
 from through_session import Talk
 
-#: Seconds for a run that takes 20 by itself, beside a load.
+#: Extra seconds that a run of 20 seconds may take on a busy machine.
 OVERHEAD = 30.0
 
 

@@ -44,7 +44,7 @@ def anyio_backend() -> str:
 
 
 def spec(place: Place, **options: Any) -> dict[str, Any]:
-    """What the real CLI is started as."""
+    """The description of a session with the real CLI, as a supervisor's ``create`` takes it."""
     argv = ClaudeOptions(cli_path=CLI, system_prompt="", permission_prompt_tool="stdio", **options).argv()
     return {"argv": argv, "cwd": os.fspath(place.work), "env": place.environment}
 
@@ -64,7 +64,7 @@ def allow(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def deny(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer that refuses it."""
+    """The answer to a permission question that denies its tool."""
     return answer_to(request, {"behavior": "deny", "message": "not now"})
 
 

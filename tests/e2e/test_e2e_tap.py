@@ -88,7 +88,7 @@ def test_an_sdk_and_an_agent_through_the_tap(tmp_path: Path, host: str, name: st
 
 
 class Tapped(SDK):
-    """claude-agent-sdk, whose CLI is a tap."""
+    """claude-agent-sdk with a tap in place of its CLI."""
 
     cli: str = ""
 

@@ -41,9 +41,9 @@ class Seen:
     messages: list[Any] = field(default_factory=list)
     #: Calls of callbacks and tools, in order, as plain values.
     calls: list[Any] = field(default_factory=list)
-    #: Of the requests that were made: each subtype, and the answer or what was refused with.
+    #: For each request of the host: its subtype, and the answer or the error.
     answers: list[tuple[str, Any]] = field(default_factory=list)
-    #: What the iteration raised at its end.
+    #: The exception that ended the iteration, if any.
     error: Exception | None = None
 
     def of(self, kind: type) -> list[Any]:
@@ -90,7 +90,10 @@ class SDK:
             self.seen.messages.append(message)
 
     async def request(self, client: ClaudeSDKClient, request: Any) -> None:
-        """Make a request of any kind, and keep the answer or the refusal. The client has methods for a few only."""
+        """Send any control request, and record the answer or the error.
+
+        The client has methods for only a few of them.
+        """
         body = request.to_dict()
         assert client._query is not None
         try:

@@ -41,9 +41,9 @@ class Talk:
     messages: list[Any] = field(default_factory=list)
     #: Calls of callbacks and tools, in order, as plain values.
     calls: list[Any] = field(default_factory=list)
-    #: Of the requests that were made: each subtype, and the answer or what was refused with.
+    #: For each request of the host: its subtype, and the answer or the error.
     answers: list[tuple[str, Any]] = field(default_factory=list)
-    #: What the iteration raised at its end.
+    #: The exception that ended the iteration, if any.
     error: ProcessError | TurnError | None = None
 
     def session(
@@ -92,7 +92,7 @@ class Talk:
             await self.rest(session)
 
     async def request(self, session: Session, request: Any) -> None:
-        """Make a request of any kind, and keep the answer or the refusal."""
+        """Send any control request, and record the answer or the error."""
         try:
             answer = plain_answer(await session.request(request))
         except RequestRefusedError as error:
@@ -101,7 +101,7 @@ class Talk:
 
 
 def plain_answer(answer: Any) -> Any:
-    """A typed answer as the object that it was made of."""
+    """Convert a typed answer to a plain dict."""
     return answer.to_dict() if hasattr(answer, "to_dict") else answer
 
 
