@@ -392,8 +392,8 @@ def test_the_flags_of_the_command_are_the_agents(start: Start, agent: Path) -> N
     ("source", "name", "told"),
     [
         (None, "", "No such file or directory"),
-        ("x = 1", "", "neither 'agent' nor 'answer'"),
-        ("x = 1", ":x", "'x'"),
+        ("x = 1", "", "neither an Agent 'agent' nor a function 'answer'; SCRIPT:NAME"),
+        ("x = 1", ":x", "no Agent or function 'x'"),
         ("def f(:", "", "SyntaxError"),
     ],
 )

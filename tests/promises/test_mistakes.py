@@ -261,7 +261,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: UsageMeter().add({"type": "result"}),
         TypeError,
-        "a UsageMeter takes messages; a Decoder(dict) gives dicts, of which it knows nothing",
+        "a UsageMeter takes messages, not dicts: use Decoder() instead of Decoder(dict)",
     ),
     (
         lambda: UsageMeter().add(b'{"type":"result"}'),
@@ -271,7 +271,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: Accumulator().add({"type": "stream_event"}),
         TypeError,
-        "an Accumulator takes messages; a Decoder(dict) gives dicts, of which it knows nothing",
+        "an Accumulator takes messages, not dicts: use Decoder() instead of Decoder(dict)",
     ),
     (
         lambda: MessageStream("stdout.ndjson"),

@@ -43,8 +43,8 @@ def agent(script: str, flags: tuple[str, ...]) -> None:
     found = getattr(module, name or ("agent" if hasattr(module, "agent") else "answer"), None)
     if not isinstance(found, Agent):
         if not callable(found):
-            wanted = repr(name) if name else "neither 'agent' nor 'answer'"
-            raise Failure(f"{display_name(path)} has {'no ' if name else ''}{wanted} that is an Agent or a function")
+            missing = f"no Agent or function {name!r}" if name else "neither an Agent 'agent' nor a function 'answer'"
+            raise Failure(f"{display_name(path)} has {missing}; SCRIPT:NAME chooses another name")
         found = Agent(found)
     found.main()
 

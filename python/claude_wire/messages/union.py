@@ -27,7 +27,7 @@ def require_message(taker: str, message: object) -> None:
     if type(message) in _GIVEN_SET or isinstance(message, _GIVEN):
         return
     if isinstance(message, dict):
-        raise TypeError(f"{taker} takes messages; a Decoder(dict) gives dicts, of which it knows nothing")
+        raise TypeError(f"{taker} takes messages, not dicts: use Decoder() instead of Decoder(dict)")
     raise TypeError(f"{taker} takes the messages of a stream, one at a time, not {type_of(message)}")
 
 

@@ -200,7 +200,7 @@ class AnswerError(ClaudeWireError):
         super().__init__(
             "the permission question is settled: it was answered, withdrawn or dropped before"
             if settled
-            else "there is no permission question with this id: it takes the requestId of a permission_request"
+            else "no permission question has this id: pass the requestId of a permission_request"
         )
 
 
