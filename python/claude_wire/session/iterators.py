@@ -127,7 +127,12 @@ class SessionMessages:
 
     @property
     def end(self) -> Ending | None:
-        """Why the iteration has ended: ``result``, ``done``, ``shells``, ``ceiling`` or ``output``. None before."""
+        """Why the iteration has ended; None before.
+
+        ``result``: the turn has its result. ``done``: the run is over. ``shells``: only background commands still run,
+        and the time to wait for them is over. ``ceiling``: the CLI was silent for that long. ``output``: the output has
+        ended.
+        """
         return self._wait.end
 
     @property
