@@ -296,6 +296,15 @@ def test_files_are_streams_too(agent: Path, tmp_path: Path) -> None:
     assert (done.returncode, results(messages)) == (0, ["success", "success"])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_an_agent_at_a_terminal_says_that_it_waits_for_a_host(agent: Path) -> None:
+    from screens import AtTerminal, terminal_environment  # imports pty, which Windows does not have
+
+    with AtTerminal([sys.executable, str(agent)], terminal_environment()) as terminal:
+        terminal.type_when("agent.py waits for a host's lines of JSON; agent.py PROMPT gives one answer", "\x04")
+        assert terminal.end()[1] == 0
+
+
 @pytest.mark.parametrize(("closed", "code"), [("<&-", 0), (">&-", 0), ("<&- >&-", 0)])
 def test_streams_that_are_closed_are_empty(agent: Path, closed: str, code: int) -> None:
     for arguments in ("-p 'echo a'", " ".join(STREAM)):

@@ -103,6 +103,8 @@ def run_program(
         return 0
     service = make_service(options)
     if options.input_format == "stream-json" or not (options.print or options.prompt is not None):
+        if os.isatty(stdin):
+            print(f"{name} waits for a host's lines of JSON; {name} PROMPT gives one answer", file=sys.stderr)
         return anyio.run(_serve, service, stdin, stdout, backend=backend)
     prompt = options.prompt
     if prompt is None:
