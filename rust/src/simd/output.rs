@@ -62,27 +62,25 @@ impl Words {
             long: Vec::new(),
         }
     }
+
+    /// Returns the bytes.
+    #[must_use]
+    pub fn all(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&self.long)
+    }
 }
 
 /// Bytes that are written before a value: a comma in a list, or a key.
 pub trait Prefix {
-    /// Returns the bytes.
-    fn all(&self) -> &[u8];
-
     /// Writes the bytes, and makes room for `len` more.
     fn begin<'o>(&self, pen: Pen<'o>, len: usize) -> Option<Pen<'o>>;
 }
 
 impl<const N: usize> Prefix for [u8; N] {
     #[inline(always)]
-    fn all(&self) -> &[u8] {
-        self
-    }
-
-    #[inline(always)]
     fn begin<'o>(&self, pen: Pen<'o>, len: usize) -> Option<Pen<'o>> {
         let pen = pen.reserve(N + len)?;
-        // SAFETY: `reserve` made room for more than `N` bytes, and they are written.
+        // SAFETY: `reserve` made room for at least `N` bytes, and they are written.
         unsafe {
             pen.to.cast::<[u8; N]>().write_unaligned(*self);
             Some(pen.after(N))
@@ -91,11 +89,6 @@ impl<const N: usize> Prefix for [u8; N] {
 }
 
 impl Prefix for Words {
-    #[inline(always)]
-    fn all(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or(&self.long)
-    }
-
     #[inline(always)]
     fn begin<'o>(&self, pen: Pen<'o>, len: usize) -> Option<Pen<'o>> {
         if self.len > PAD {
@@ -171,7 +164,7 @@ pub struct Output {
     memory: Vec<u8>,
     /// The first byte of the memory.
     start: *mut u8,
-    /// The end of the bytes. All bytes from `start` up to here are written.
+    /// The end of the written bytes. All bytes from `start` up to here are written.
     at: *mut u8,
     /// The end of the memory.
     end: *mut u8,
@@ -637,7 +630,7 @@ unsafe fn escape<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
 
 /// Writes the content of a JSON string as UTF-8 at `to`, without quotes, and returns its end; `None` for a surrogate.
 ///
-/// Sixteen characters of ASCII are written as one vector. Of sixteen with another among them, each is written by itself.
+/// Sixteen ASCII characters are written as one vector. If any of the sixteen is not ASCII, each is written by itself.
 ///
 /// # Safety
 ///
@@ -895,7 +888,7 @@ static ESCAPES: [([u8; 8], usize); 128] = {
     all
 };
 
-/// How a string has the byte of ASCII that it does not have as it is.
+/// Returns the escape of an ASCII byte: `\n` for a line feed.
 #[cfg(test)]
 pub(super) fn escape_of(byte: u8) -> &'static [u8] {
     let (written, len) = &ESCAPES[usize::from(byte) % ESCAPES.len()];

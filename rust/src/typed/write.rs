@@ -28,7 +28,7 @@ pub trait Source<'a> {
     /// A reference that keeps a value alive.
     type Kept;
 
-    /// Returns the type of a value, and the value itself if it is not a container.
+    /// Returns the type of a value. For a Boolean or a number, the result contains the value.
     fn look(&self, value: Self::Value) -> Seen<Self::Value>;
     /// Returns a string that is not ASCII; `None` if the caller has to write the line.
     fn text(&self, value: Self::Value) -> Option<Text<'a>>;
@@ -50,9 +50,9 @@ pub trait Source<'a> {
     fn is_known(&self, record: Self::Value, fields: &Self::Fields) -> bool;
     /// Makes the fields of this record known, and returns the indexes of all known fields, in order.
     fn learn(&self, record: Self::Value, fields: &mut Self::Fields) -> Vec<usize>;
-    /// The value of a field.
+    /// Returns the value of a field.
     fn field(&self, record: Self::Value, at: &FieldSlot) -> Field<Self::Value>;
-    /// Where a field is.
+    /// Returns the place of the field with this index.
     fn place(&self, fields: &Self::Fields, index: usize) -> FieldSlot;
     /// Returns a number that is not 0, and that no other string has while this one is alive.
     fn identity(&self, text: Self::Value) -> u64;
@@ -64,10 +64,10 @@ pub trait Source<'a> {
     fn pairs(&self, dict: Self::Value) -> impl Iterator<Item = (Self::Value, Self::Value)>;
 }
 
-/// Where a record has a field.
+/// The place of a field in a record.
 #[derive(Clone, Copy)]
 pub struct FieldSlot {
-    /// Its slot.
+    /// The slot that contains the value.
     pub slot: usize,
     /// The value with which the field is left out.
     pub omitted: usize,
@@ -83,7 +83,7 @@ pub enum Field<V> {
     Emptied,
 }
 
-/// The type of a value, and the value itself if it is not a container.
+/// The type of a value, and the value of a Boolean or a number.
 #[derive(Clone, Copy)]
 pub enum Seen<V> {
     /// `null`.
@@ -157,18 +157,19 @@ impl<F> Shape<F> {
     }
 }
 
-/// The last keys of dicts in their written form.
+/// The last keys of dicts, as they are written.
 struct Keys<K> {
-    /// By [`Keys::place`].
+    /// The keys; [`Keys::place`] is the index of each.
     all: Vec<Key<K>>,
 }
 
 struct Key<K> {
     /// See [`Source::identity`].
     identity: u64,
-    /// The comma before it, the key and its colon.
+    /// A comma, the key in quotes, and a colon: `,"key":`.
     words: Words,
-    #[allow(dead_code)] // While it is kept, no other string has its identity.
+    #[allow(dead_code)]
+    // Never read: it keeps the key alive, so that no other string gets its identity.
     kept: Option<K>,
 }
 
@@ -197,7 +198,7 @@ impl<K> Keys<K> {
 
 /// Writes lines.
 pub struct Writer<S, F, K> {
-    /// Tells what values are.
+    /// Reads the values.
     pub source: S,
     shapes: Vec<Shape<F>>,
     keys: Keys<K>,
@@ -501,8 +502,8 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
     }
 }
 
-/// Ends an object or array that begins at `start`. So far it has nothing there, or the comma before its first item, which becomes the
-/// opening bracket; or a record has its opening.
+/// Ends an object or array that begins at `start`. The byte at `start` becomes the opening bracket: so far it is the comma before the first
+/// item, or already the bracket of a record. Without any byte there, writes both brackets.
 #[inline(always)]
 fn close(pen: Pen<'_>, start: usize, opening: u8, closing: u8) -> Option<Pen<'_>> {
     if pen.place() == start {

@@ -489,7 +489,7 @@ impl Containers {
     ///
     /// `dict` is a live dict.
     #[inline(always)]
-    pub unsafe fn pairs(&self, dict: Pointer) -> Option<Entries> {
+    pub unsafe fn entries(&self, dict: Pointer) -> Option<Entries> {
         if !self.dict {
             return None;
         }
@@ -497,7 +497,7 @@ impl Containers {
         unsafe {
             let dict = dict.cast::<*const Keys>();
             let keys = dict.add(Self::DICT_KEYS).read();
-            let hash = match (*keys).kind {
+            let before_key = match (*keys).kind {
                 Self::ANY_KEYS => 1,
                 Self::ONLY_STRINGS => 0,
                 _ => return None,
@@ -509,9 +509,9 @@ impl Containers {
             // An empty dict has an index of one byte, but no entry after it.
             let entries = keys.add(1).wrapping_byte_add(1 << (*keys).log2_index_bytes);
             Some(Entries {
-                key: entries.cast::<Pointer>().wrapping_add(hash),
+                key: entries.cast::<Pointer>().wrapping_add(before_key),
                 left,
-                words: 2 + hash,
+                words: before_key + 2,
             })
         }
     }
@@ -556,7 +556,7 @@ unsafe fn is_list_read(api: &Api, len: u8) -> bool {
     }
 }
 
-/// Returns whether [`Containers::pairs`] reads a dict with `len` keys correctly, of which some are removed, before and after the dict gets a
+/// Returns whether [`Containers::entries`] reads a dict with `len` keys correctly, of which some are removed, before and after the dict gets a
 /// key that is not a string.
 unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
     // SAFETY: as of `load`; each new reference is given up.
@@ -586,7 +586,7 @@ unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
         }
         let is_read = || {
             let (mut at, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-            read.pairs(dict).is_some_and(|mut entries| {
+            read.entries(dict).is_some_and(|mut entries| {
                 while (api.PyDict_Next)(dict, &raw mut at, &raw mut key, &raw mut value) != 0 {
                     if entries.next() != Some((key, value)) {
                         return false;

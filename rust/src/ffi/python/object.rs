@@ -184,7 +184,7 @@ impl StructClass {
         }
     }
 
-    /// Returns a new instance.
+    /// Returns a new instance with the values of `image`.
     #[inline]
     fn instance(&self) -> Option<Object> {
         // SAFETY: see `api`. Python computes the length of `image` from the class's `__basicsize__`, so each instance has this many slots.
@@ -262,8 +262,9 @@ impl Python {
         StructClass::new(class, defaults)
     }
 
-    /// Returns true if a program cannot change the object: it is neither a list nor a dict, nor a Struct with one in it. `depth` is the number
-    /// of lists, dicts and Structs around the object, see [`copy_within`](Self::copy_within).
+    /// Returns true if a program cannot change the object: it is neither a list nor a dict, nor a Struct that contains one. (Structs are
+    /// frozen.) `depth` is the number of lists, dicts and Structs around the object. Below [`MAX_DEPTH`], items are shared in any case; see
+    /// [`copy_within`](Self::copy_within).
     ///
     /// # Safety
     ///

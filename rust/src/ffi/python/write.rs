@@ -414,8 +414,8 @@ impl<'a> Source<'a> for Objects {
     #[inline(always)]
     fn pairs(&self, dict: Still<'a>) -> impl Iterator<Item = (Still<'a>, Still<'a>)> {
         // SAFETY: a `Still` refers to a live dict, which does not change during `'a`.
-        let (left, called) = match unsafe { api().containers.pairs(dict.pointer()) } {
-            Some(pairs) => (pairs, null_mut()),
+        let (left, called) = match unsafe { api().containers.entries(dict.pointer()) } {
+            Some(entries) => (entries, null_mut()),
             None => (Entries::default(), dict.pointer()),
         };
         Pairs {
@@ -564,8 +564,8 @@ const PART: usize = 32 * 1024;
 /// Appends `more` to a `bytes` object, of which the first `usize` bytes are used. Resizes the object to `room` bytes if it is too small,
 /// or to its exact length if `room` is 0. Returns `None` if memory runs out.
 fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<(Object, usize)> {
-    // SAFETY: this thread holds the interpreter's lock. No other code has a reference to the bytes, and the copy ends within their length. A failed resize sets the
-    // pointer to null, and `owned` then returns `None`.
+    // SAFETY: this thread holds the interpreter's lock. No other code has a reference to the bytes, and the copy ends within their length.
+    // A failed resize sets the pointer to null, and `owned` then returns `None`.
     unsafe {
         let (bytes, len) = match bytes {
             Some(bytes) => bytes,
