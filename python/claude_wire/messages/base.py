@@ -218,10 +218,10 @@ def to_plain(value: Any, *, keep_raw: bool = False) -> Any:
 
 
 def _may_have_extra(value: Any) -> bool:
-    """Return False if no message in a value has an ``extra``. To encode a message takes a tenth of the walk over it."""
+    """Return False if no message in a value has an ``extra``. Encoding takes a tenth of the time of the walk."""
     try:
         return EXTRA_BYTES in _encode_json(value)
-    except (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError):
+    except (OverflowError, TypeError, ValueError, RecursionError):  # JSON cannot express the value
         return True
 
 
