@@ -147,7 +147,7 @@ class PermissionReply(MessageBase, tag=False, frozen=True):
     allow: bool
     """True if the tool may run."""
     updatedInput: dict[str, Any] | None = None
-    """The input to use instead of that of the request; None to leave it unchanged."""
+    """The input to use instead of the input of the request; None to leave it unchanged."""
 
 
 class ToolResultMessage(MessageBase, tag="tool_result", kw_only=True, frozen=True):

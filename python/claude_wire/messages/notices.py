@@ -79,13 +79,13 @@ class ToolUseSummaryMessage(MessageBase, tag="tool_use_summary", kw_only=True, f
 
     summary: str
     preceding_tool_use_ids: list[str]
-    """The ids of these tool calls."""
+    """The ids of the summarized tool calls."""
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
     """The id of the session."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601."""
+    """When the message was written, in ISO 8601."""
 
 
 class UnifiedRateLimitWindow(Wire, kw_only=True, frozen=True):

@@ -147,7 +147,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     effort: str | UnsetType | None = UNSET
     """The effort level of the next message; null if the CLI sends no effort to the API."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601. Only the ``permission_request`` dialect has it."""
+    """When the message was written, in ISO 8601. Only the ``permission_request`` dialect has it."""
     models: list[Any] | None = None
     """Only CLI 2.1.7 has it."""
     startup_timing: dict[str, Any] | None = None
@@ -182,7 +182,7 @@ class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
     name: str | None = None
     """The plugin or marketplace; None for the whole installation."""
     error: str | None = None
-    """Why it failed. The text may come from a plugin's author: do not trust it."""
+    """Why the installation failed. The text may come from a plugin's author: do not trust it."""
 
 
 # --- what the CLI is busy with ----------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ class WorkerShuttingDownMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["worker_shutting_down"] = constant("worker_shutting_down")
     reason: str
-    """Why it ends, such as ``host_exit`` or ``remote_control_disabled``."""
+    """Why the process ends, such as ``host_exit`` or ``remote_control_disabled``."""
 
 
 class CommandsChangedMessage(SystemMessage, kw_only=True, frozen=True):
@@ -357,7 +357,7 @@ class InformationalMessage(SystemMessage, kw_only=True, frozen=True):
     """Plain text."""
     # one of info, notice, suggestion, warning
     level: str
-    """How to show it: ``info`` only in a full transcript, ``notice`` in grey, the others so that they stand out."""
+    """How to show the text: ``info`` in a full transcript only, ``notice`` in grey, the others with emphasis."""
     tool_use_id: str | None = None
     """The tool call that the line is about; of several lines about one call, show the newest."""
     prevent_continuation: bool | None = None
@@ -369,7 +369,7 @@ class InformationalMessage(SystemMessage, kw_only=True, frozen=True):
     isMeta: bool | None = None
     """Observed: false or absent."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601."""
+    """When the message was written, in ISO 8601."""
     hook_no_verdict: dict[str, Any] | None = None
     saved_files: list[dict[str, Any]] | None = None
     saved_from: dict[str, Any] | None = None
@@ -469,7 +469,7 @@ class MirrorErrorMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["mirror_error"] = constant("mirror_error")
     error: str
-    """Why it could not be written."""
+    """Why the copy could not be written."""
     key: MirrorKey
 
 
@@ -487,7 +487,7 @@ class McpResourceLink(Wire, kw_only=True, frozen=True):
     description: str | None = None
     mimeType: str | None = None
     size: Number | None = None
-    """The size in bytes."""
+    """The size of the resource in bytes."""
     annotations: dict[str, Any] | None = None
     """Hints for clients, such as ``audience`` and ``priority``."""
 

@@ -81,7 +81,7 @@ class DrainStats(NamedTuple):
     bytes_rescued: int
     """Bytes that the rescuer thread read because the reader was busy, or because there is no reader."""
     rescues: int
-    """How often the rescuer thread began to do so, with an empty queue."""
+    """How often the rescuer thread began to read while the queue was empty."""
     pauses: int
     """How often the drain paused: the budget, the limit of its file, or the memory was used up."""
     bytes_spilled: int

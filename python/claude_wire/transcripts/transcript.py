@@ -82,9 +82,9 @@ class SubagentMeta(Wire, kw_only=True, frozen=True):
     description: str | None = None
     """The task of the subagent, in a few words."""
     toolUseId: str | None = None
-    """The call that started it; :attr:`Transcript.subagents` sets it for a skill, where the CLI does not."""
+    """The call that started the subagent; for a skill, :attr:`Transcript.subagents` sets it, not the CLI."""
     parentAgentId: str | None = None
-    """The id of the subagent whose file has that call; None if the session's file has it."""
+    """The id of the subagent whose file has the call; None if the session's file has it."""
     spawnDepth: int | None = None
     """1 for a subagent of the session, 2 for its subagents, and so on."""
     # one of foreground, background
@@ -101,9 +101,9 @@ class SubagentMeta(Wire, kw_only=True, frozen=True):
     worktreePath: str | None = None
     """The git worktree in which the subagent works; None if it has none."""
     worktreeBranch: str | None = None
-    """The branch of that worktree."""
+    """The branch of the worktree."""
     spawnedWithWorktree: bool | None = None
-    """True if the CLI made that worktree for the subagent."""
+    """True if the CLI made the worktree for the subagent."""
     finished: bool | None = None
     """True if the subagent has ended."""
 
@@ -114,7 +114,7 @@ class Subagent(NamedTuple):
     id: str
     """The id of the subagent, without the ``agent-`` of its file."""
     meta: SubagentMeta
-    """The content of its ``.meta.json``."""
+    """The content of the subagent's ``.meta.json``."""
     path: Path
     """The path of the subagent's transcript. The file may be missing."""
 

@@ -309,7 +309,7 @@ class UsageBehavior(Wire, kw_only=True, frozen=True):
     key: str
     """The habit. New values may come."""
     pct: Number
-    """The share of the usage, 0 to 100, by weight."""
+    """The share of the usage in percent, 0 to 100, by weight."""
     count: int
     """The number of requests with this habit."""
 
@@ -320,7 +320,7 @@ class UsageRecommendation(Wire, kw_only=True, frozen=True):
     key: str
     """The ``key`` of a :class:`UsageBehavior`, or ``agent``, ``skill``, ``plugin`` or ``mcp_server``."""
     pct: Number
-    """The share of the usage that the proposal concerns, 0 to 100."""
+    """The share of the usage that the proposal concerns, in percent, 0 to 100."""
     title: str
     """What to do."""
     detail: str | None = None
@@ -341,7 +341,7 @@ class UsageShare(Wire, kw_only=True, frozen=True):
 
     name: str
     pct: Number
-    """The share of the usage, 0 to 100."""
+    """The share of the usage in percent, 0 to 100."""
 
 
 class UsagePeriod(Wire, kw_only=True, frozen=True):

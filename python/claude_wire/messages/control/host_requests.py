@@ -50,7 +50,7 @@ class HookCallbackMatcher(Wire, kw_only=True, frozen=True):
     """Seconds that the host may take to answer."""
     # one of block, continue
     onFailure: str | None = None
-    """What a failed callback does: ``block`` the action, or ``continue`` with it, the default."""
+    """The effect of a failed callback: ``block`` refuses the action; ``continue``, the default, lets it pass."""
 
 
 class InitializeResponse(Wire, kw_only=True, frozen=True):
@@ -81,7 +81,7 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     mcp_servers_applied: bool | None = None
     """True if the CLI took ``mcpServers`` of the request at its launch; each may still fail to connect."""
     sdk_mcp_manifests_parked: dict[str, str] | None = None
-    """What became of each manifest, by server, such as ``parked``, ``malformed`` or ``not_honoured``."""
+    """The outcome of each manifest, by server, such as ``parked``, ``malformed`` or ``not_honoured``."""
     claude_code_version: str | None = None
     """The version of the CLI."""
     # one of off, cooldown, on
@@ -96,7 +96,7 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     current_permission_mode: str | None = None
     """The permission mode."""
     session_state: str | None = None
-    """What the session does, such as ``idle``; as in :class:`SessionStateChangedMessage`."""
+    """The state of the session, such as ``idle``; as in :class:`SessionStateChangedMessage`."""
     capabilities: list[str] | None = None
     """The protocol features that this CLI supports, such as ``interrupt_receipt_v1``. Ignore unknown ones."""
     pid: int | None = None
@@ -278,7 +278,6 @@ class McpStatusResponse(Wire, kw_only=True, frozen=True):
     """All MCP servers of the session and the states of their connections."""
 
     mcpServers: list[McpServerStatus]
-    """The servers."""
 
 
 class McpStatusRequest(ControlRequestBody[McpStatusResponse], tag="mcp_status", kw_only=True, frozen=True):
@@ -303,7 +302,6 @@ class ListModelsResponse(Wire, kw_only=True, frozen=True):
     """The models that the session can be switched to."""
 
     models: list[ModelInfo] | None = None
-    """The models."""
 
 
 class ListModelsRequest(ControlRequestBody[ListModelsResponse], tag="list_models", frozen=True):
@@ -540,7 +538,6 @@ class ReloadSkillsResponse(Wire, kw_only=True, frozen=True):
     """The skills of the session after a reload."""
 
     skills: list[SlashCommand]
-    """The skills."""
 
 
 class ReloadSkillsRequest(ControlRequestBody[ReloadSkillsResponse], tag="reload_skills", frozen=True):
@@ -784,7 +781,6 @@ class GetHooksListingResponse(Wire, kw_only=True, frozen=True):
     events: list[HookEventCount] | None = None
     """The events that have hooks."""
     hooks: list[HookListing] | None = None
-    """The hooks."""
     eventCatalog: list[HookEventInfo] | None = None
     """All events that the CLI knows."""
     policy: HookPolicy | None = None

@@ -50,7 +50,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     uuid: str | None = None
     """The id of this message. A prompt starts no turn if an earlier one had the same uuid."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601."""
+    """When the message was written, in ISO 8601."""
     tool_use_result: Any = None
     """The result as structured data, any JSON; its form depends on the tool. The model reads ``content`` instead."""
     tool_result_meta: Any = None
@@ -145,7 +145,7 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     uuid: str | None = None
     """The id of this line. Lines of one answer share ``message.id``."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601."""
+    """When the message was written, in ISO 8601."""
     request_id: str | None = None
     """The API's id of the request."""
     tool_use_meta: list[dict[str, Any]] | None = None

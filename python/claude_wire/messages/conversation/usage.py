@@ -230,7 +230,7 @@ class TaskUsage(Wire, frozen=True):
     """The usage of a task so far."""
 
     total_tokens: int
-    """Tokens so far."""
+    """The tokens of the task so far."""
     tool_uses: int
     """The number of tool calls."""
     duration_ms: Number
@@ -245,7 +245,7 @@ class SessionUsage(Wire, kw_only=True, frozen=True):
     total_api_duration_ms: Number
     """Milliseconds of waiting for the API."""
     total_duration_ms: Number
-    """Milliseconds altogether."""
+    """Milliseconds that the session has run."""
     total_lines_added: int
     """The lines that tools added to files."""
     total_lines_removed: int

@@ -190,7 +190,7 @@ class HookSuccess(Wire, tag_field="type", tag="hook_success", kw_only=True, froz
     """A hook has run."""
 
     content: Any = None
-    """The part of its output for the model."""
+    """The part of the hook's output for the model."""
     hookName: str | None = None
     """The event with its matcher, such as ``SessionStart:startup``."""
     toolUseID: str | None = None
@@ -211,7 +211,6 @@ class HookSystemMessage(Wire, tag_field="type", tag="hook_system_message", kw_on
     """A text from a hook for the user."""
 
     content: str
-    """The text."""
     hookName: str | None = None
     """The event with its matcher, such as ``SessionStart:startup``."""
     toolUseID: str | None = None
@@ -250,7 +249,7 @@ class McpInstructionsDelta(Wire, tag_field="type", tag="mcp_instructions_delta",
     addedNames: list[str]
     """The names of the servers with new instructions."""
     addedBlocks: list[str] | None = None
-    """These instructions, each under a heading with the name of its server."""
+    """The new instructions, each under a heading with the name of its server."""
     removedNames: list[str] | None = None
     """The names of the servers whose instructions no longer hold."""
 
@@ -261,7 +260,7 @@ class CurrentModel(Wire, tag_field="type", tag="model", kw_only=True, frozen=Tru
     identity: dict[str, Any]
     """The ``modelId``, the ``marketingName`` and the ``knowledgeCutoff``."""
     text: str | None = None
-    """The same as a text for the model."""
+    """The content of ``identity`` as a text for the model."""
 
 
 class NestedMemory(Wire, tag_field="type", tag="nested_memory", kw_only=True, frozen=True):
@@ -285,7 +284,7 @@ class PlanMode(Wire, tag_field="type", tag="plan_mode", kw_only=True, frozen=Tru
     planFilePath: str | None = None
     """The file for the plan."""
     planExists: bool | None = None
-    """True if that file exists."""
+    """True if ``planFilePath`` exists."""
 
 
 class PlanModeExit(Wire, tag_field="type", tag="plan_mode_exit", kw_only=True, frozen=True):
@@ -294,7 +293,7 @@ class PlanModeExit(Wire, tag_field="type", tag="plan_mode_exit", kw_only=True, f
     planFilePath: str | None = None
     """The file of the plan."""
     planExists: bool | None = None
-    """True if that file exists."""
+    """True if ``planFilePath`` exists."""
 
 
 class PromptSnapshot(Wire, tag_field="type", tag="prompt_snapshot", kw_only=True, frozen=True):
@@ -336,7 +335,7 @@ class QueuedCommand(Wire, tag_field="type", tag="queued_command", kw_only=True, 
     runId: str | None = None
     """The id of the run of the task; None for a prompt."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601."""
+    """When the record was written, in ISO 8601."""
     isMeta: bool | None = None
     """True for a text that the CLI wrote for the model."""
     hostsOwnTurn: bool | None = None

@@ -31,7 +31,7 @@ class Entry(Record, kw_only=True, frozen=True):
     agentId: str | None = None
     """The id of the subagent; None in the main conversation."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601. The times of successive lines need not ascend."""
+    """When the record was written, in ISO 8601. The times of successive lines need not ascend."""
     # one of external
     userType: str | None = None
     """The kind of user."""

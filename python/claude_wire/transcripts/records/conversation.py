@@ -75,7 +75,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     queueSkipAttachments: bool | None = None
     """Observed: true for the notification of a task, and for the reminder before it."""
     summarizedTurnPromptUuids: list[str] | None = None
-    """On a summary made within a turn, the uuids of the prompts of that turn."""
+    """The uuids of the prompts of the running turn; only on a summary made within a turn."""
     toolUseResult: Any = None
     """The tool's structured output, any JSON; only in the main conversation."""
     mcpMeta: dict[str, Any] | None = None
@@ -156,14 +156,14 @@ class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
     isApiErrorMessage: bool | None = None
     """True if the text reports an error of the API."""
     apiErrorStatus: int | None = None
-    """The HTTP status of that error."""
+    """The HTTP status, if the API failed."""
     apiErrorType: str | None = None
-    """The type of that error in the API, such as ``rate_limit_error``."""
+    """The API's type of the error, such as ``rate_limit_error``; None if the line reports no error."""
     # one of usage_limit_reached
     apiError: str | None = None
-    """The CLI's word for that error."""
+    """The CLI's name for the error that the line reports."""
     apiErrorParams: dict[str, Any] | None = None
-    """Details of that error, such as ``rate_limit_info``."""
+    """Data about the error that the line reports, such as ``rate_limit_info``."""
     quotaLimits: dict[str, Any] | None = None
     """The rate limits at a ``rate_limit`` error, with the fields of :class:`~claude_wire.RateLimitInfo`."""
     toolInputStreamMs: Number | None = None
@@ -185,7 +185,7 @@ class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
     attributionMcpServer: str | None = None
     """The MCP server of the call whose result the answer follows."""
     attributionMcpTool: str | None = None
-    """The MCP tool of that call, without its server."""
+    """The MCP tool, without its server, of the call whose result the answer follows."""
     attributionSkill: str | None = None
     """The skill or command that is at work."""
     attributionAgent: str | None = None
@@ -215,9 +215,9 @@ class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
     """The text for the model, as messages; None if the model gets no text."""
     # one of system, user
     renderedRole: str | None = None
-    """The role of that text in the request to the API."""
+    """The role of the text for the model, in the request to the API."""
     renderedBesideToolResult: bool | None = None
-    """True if that text is put into the message of a tool result."""
+    """True if the text for the model is put into the message of a tool result."""
     renderedInHumanTurn: list[Any] | None = None
     """The text for the model if the user speaks in the same turn."""
 

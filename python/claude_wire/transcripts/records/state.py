@@ -57,7 +57,7 @@ class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
     id: str
     """The id of this record; ``AssistantRecord.requestRef`` repeats it."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601."""
+    """When the record was written, in ISO 8601."""
     version: str | None = None
     """The version of the CLI."""
     querySource: str | None = None
@@ -71,7 +71,7 @@ class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
     keep: int | None = None
     """The number of messages that are the same as in ``base``."""
     tail: list[str] | None = None
-    """The messages after these, as the hashes of :class:`ApiRequestBlobRecord`."""
+    """The messages after the first ``keep``, as the hashes of :class:`ApiRequestBlobRecord`."""
     cacheControl: list[Any] | None = None
     """The cache marks, each with its ``path`` in the request and its ``value``."""
     requestDigest: str | None = None
@@ -97,9 +97,9 @@ class ApiRequestShapeRecord(Record, tag="api-request-shape", kw_only=True, froze
     agentId: str | None = None
     """The id of the subagent; None in the main conversation."""
     shapeHash: str
-    """Their hash, which an :class:`ApiRequestRecord` repeats."""
+    """The hash of ``shape``, which an :class:`ApiRequestRecord` repeats."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601."""
+    """When the record was written, in ISO 8601."""
     version: str | None = None
     """The version of the CLI."""
     shape: dict[str, Any] | None = None
@@ -167,7 +167,7 @@ class FileHistoryDeltaRecord(Record, tag="file-history-delta", kw_only=True, fro
     backup: dict[str, Any] | None = None
     """The backup of the file."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601."""
+    """When the record was written, in ISO 8601."""
 
 
 class FileHistorySnapshotRecord(Record, tag="file-history-snapshot", kw_only=True, frozen=True):
@@ -194,7 +194,6 @@ class ModeRecord(Record, tag="mode", kw_only=True, frozen=True):
 
     # one of normal
     mode: str
-    """The mode."""
 
 
 class PrLinkRecord(Record, tag="pr-link", kw_only=True, frozen=True):
@@ -205,7 +204,7 @@ class PrLinkRecord(Record, tag="pr-link", kw_only=True, frozen=True):
     prUrl: str | None = None
     prRepository: str | None = None
     timestamp: str | None = None
-    """When it was written, in ISO 8601."""
+    """When the record was written, in ISO 8601."""
 
 
 class QueueOperationRecord(Record, tag="queue-operation", kw_only=True, frozen=True):
@@ -215,7 +214,7 @@ class QueueOperationRecord(Record, tag="queue-operation", kw_only=True, frozen=T
     operation: str
     """``enqueue`` puts a prompt in; ``dequeue``, ``remove`` and ``popAll`` take prompts out."""
     timestamp: str | None = None
-    """When it was written, in ISO 8601."""
+    """When the record was written, in ISO 8601."""
     content: Any = None
     """The prompt, a text or a list of blocks; None if it was taken out."""
     commandUuid: str | None = None
@@ -253,4 +252,4 @@ class WorktreeStateRecord(Record, tag="worktree-state", kw_only=True, frozen=Tru
     """The git worktree in which the session works."""
 
     worktreeSession: dict[str, Any] | None = null()
-    """Its path, branch and origin; null after the session has left the worktree."""
+    """The path, branch and origin of the worktree; null after the session has left it."""

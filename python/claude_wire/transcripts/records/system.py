@@ -31,7 +31,7 @@ class SystemRecord(Entry, tag="system", kw_only=True, frozen=True):
     """A text for the user."""
     # one of info, warning, error, suggestion
     level: str | None = None
-    """How to show it."""
+    """How to show the text."""
     isMeta: bool | None = None
     """Observed: false or absent."""
 
