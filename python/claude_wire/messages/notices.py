@@ -187,7 +187,7 @@ class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=Tr
     user_message_uuid: str | None = None
     """The uuid of the ``/clear`` prompt; None for other triggers."""
     timestamp: str | None = None
-    """When it happened, in ISO 8601."""
+    """When the conversation was reset, in ISO 8601."""
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
@@ -203,7 +203,7 @@ class ActiveGoal(Wire, kw_only=True, frozen=True):
     iterations: int
     """How often the goal was checked and not met."""
     set_at: Number
-    """When the goal was set."""
+    """When the goal was set; the unit is not known."""
     tokens_at_start: int
     """The tokens that the session had used when the goal was set."""
     last_reason: str | None = None

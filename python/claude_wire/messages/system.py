@@ -435,7 +435,7 @@ class RecalledMemory(Wire, frozen=True):
     """The file; or ``<synthesis:DIR>`` for a combined text; or a URL if the scope is ``organization``."""
     # one of personal, team, organization
     scope: str
-    """Whose memory it is."""
+    """The owner of the memory."""
     content: str | None = None
     """The text; None if the file has it."""
 
@@ -778,7 +778,7 @@ class PreservedSegment(Wire, frozen=True):
     head_uuid: str
     """The uuid of the first message."""
     anchor_uuid: str
-    """The uuid of the message that is now before them: the summary."""
+    """The uuid of the summary, which is now the message before the kept ones."""
     tail_uuid: str
     """The uuid of the last message."""
 
@@ -787,7 +787,7 @@ class PreservedMessages(Wire, frozen=True):
     """The messages that a compaction has kept, by uuid."""
 
     anchor_uuid: str
-    """The uuid of the message that is now before them: the summary."""
+    """The uuid of the summary, which is now the message before the kept ones."""
     uuids: list[str]
     """The uuids of the messages, in their order."""
     all_uuids: list[str] | None = None

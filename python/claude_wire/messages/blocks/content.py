@@ -213,7 +213,7 @@ class BrowserStateChangeDownloadCompleted(Wire, tag_field="type", tag="download_
     path: str | UnsetType | None = UNSET
     """The downloaded file; null or absent if it is not known."""
     size_bytes: int | UnsetType | None = UNSET
-    """The size of the file; null or absent if it is not known."""
+    """The size of the file in bytes; null or absent if it is not known."""
 
 
 class BrowserStateChangeDownloadFailed(Wire, tag_field="type", tag="download_failed", frozen=True):
@@ -224,7 +224,7 @@ class BrowserStateChangeDownloadFailed(Wire, tag_field="type", tag="download_fai
     url: str
     """The address of the file, after all redirects."""
     error: str | UnsetType | None = UNSET
-    """Why it failed; null or absent if that is not known."""
+    """Why the download failed; null or absent if the reason is not known."""
 
 
 BrowserStateChange: TypeAlias = (

@@ -73,7 +73,7 @@ class WebSearchToolResultError(Wire, tag_field="type", tag="web_search_tool_resu
 
     # one of unavailable, invalid_tool_input, too_many_requests, max_uses_exceeded, query_too_long, request_too_large
     error_code: str
-    """Why it failed."""
+    """Why the search failed."""
 
 
 class WebSearchToolResultBlock(Wire, tag_field="type", tag="web_search_tool_result", kw_only=True, frozen=True):
@@ -95,7 +95,7 @@ class WebFetchToolResultError(Wire, tag_field="type", tag="web_fetch_tool_result
     # one of unavailable, invalid_tool_input, too_many_requests, url_too_long, url_not_allowed,
     # url_not_in_prior_context, url_not_accessible, unsupported_content_type, max_uses_exceeded, content_too_large
     error_code: str
-    """Why it failed."""
+    """Why the fetch failed."""
 
 
 class WebFetchResultBlock(Wire, tag_field="type", tag="web_fetch_result", frozen=True):
@@ -130,7 +130,7 @@ class AdvisorToolResultError(Wire, tag_field="type", tag="advisor_tool_result_er
     # one of overloaded, model_not_found, prompt_too_long, unavailable, too_many_requests, execution_time_exceeded,
     # max_uses_exceeded
     error_code: str
-    """Why it failed."""
+    """Why the advisor could not be asked."""
 
 
 class AdvisorResultBlock(Wire, tag_field="type", tag="advisor_result", frozen=True):
@@ -175,7 +175,7 @@ class CodeExecutionToolResultError(Wire, tag_field="type", tag="code_execution_t
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded
     error_code: str
-    """Why it could not be run."""
+    """Why the code could not be run."""
 
 
 class CodeExecutionOutputBlock(Wire, tag_field="type", tag="code_execution_output", frozen=True):
@@ -233,7 +233,7 @@ class BashCodeExecutionToolResultError(
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded, output_file_too_large
     error_code: str
-    """Why it could not be run."""
+    """Why the command could not be run."""
 
 
 class BashCodeExecutionOutputBlock(Wire, tag_field="type", tag="bash_code_execution_output", frozen=True):
@@ -278,7 +278,7 @@ class TextEditorCodeExecutionToolResultError(
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded, file_not_found
     error_code: str
-    """Why it failed."""
+    """Why the operation failed."""
     error_message: str | UnsetType | None = UNSET
     """More about the error; null when there is nothing to add."""
 
@@ -364,7 +364,7 @@ class ToolSearchToolResultError(Wire, tag_field="type", tag="tool_search_tool_re
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded
     error_code: str
-    """Why it failed."""
+    """Why the search failed."""
     error_message: str | UnsetType | None = UNSET
     """More about the error; null when there is nothing to add."""
 

@@ -160,7 +160,7 @@ class ContextToolCalls(Wire, kw_only=True, frozen=True):
     callTokens: int
     """The tokens of all calls of the tool."""
     resultTokens: int
-    """The tokens of the results of these calls."""
+    """The tokens of the results of all calls of the tool."""
 
 
 class ContextMessageBreakdown(Wire, kw_only=True, frozen=True):

@@ -97,7 +97,7 @@ class CurrentDate(Wire, tag_field="type", tag="date", kw_only=True, frozen=True)
     """The date of today."""
 
     date: str
-    """In the form ``YYYY-MM-DD``."""
+    """The date in the form ``YYYY-MM-DD``."""
 
 
 class DeferredToolsDelta(Wire, tag_field="type", tag="deferred_tools_delta", kw_only=True, frozen=True):
@@ -302,7 +302,7 @@ class PromptSnapshot(Wire, tag_field="type", tag="prompt_snapshot", kw_only=True
     systemPrompt: list[Any]
     """The parts of the system prompt, as texts."""
     tools: list[Any] | None = None
-    """The tools with their schemas; None if they have not changed."""
+    """The tools with their schemas; None if the tools have not changed."""
     cliPrefix: str | None = None
     """The sentence of the CLI before the system prompt."""
     reminderFold: bool | None = None

@@ -31,7 +31,7 @@ class PermissionOutcome(Wire, kw_only=True, frozen=True):
     """Who decided: the settings, a hook, or the user, for once or for good."""
     # one of once
     grantScope: str | None = None
-    """For how long the user allowed it."""
+    """For how long the user allowed the call."""
     # one of unknown
     reasonCode: str | None = None
     """The reason as a word, such as ``classifier:auto-mode:unavailable``."""

@@ -59,7 +59,7 @@ class KeptSegment(Wire, kw_only=True, frozen=True):
     headUuid: str
     """The uuid of the first record."""
     anchorUuid: str
-    """The uuid of the record that is now before them: the summary."""
+    """The uuid of the summary, which is now the record before the kept ones."""
     tailUuid: str
     """The uuid of the last record."""
 
@@ -68,7 +68,7 @@ class KeptMessages(Wire, kw_only=True, frozen=True):
     """The records that a compaction has kept, by uuid."""
 
     anchorUuid: str
-    """The uuid of the record that is now before them: the summary."""
+    """The uuid of the summary, which is now the record before the kept ones."""
     uuids: list[str]
     """The uuids of the records, in their order."""
     allUuids: list[str] | None = None
