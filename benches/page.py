@@ -189,7 +189,7 @@ def _compact(row: Row) -> str:
 
 
 def _bare(row: Row) -> str:
-    """Return the same without the measure, which the heading of the table or column has."""
+    """Return the numbers and the bound of a row without its measure, which the heading of the table or column has."""
     return _compact(row).replace(f" {row.measure.written}", "").replace(row.measure.written, "")
 
 
