@@ -1,7 +1,8 @@
-"""What the journal of a session says happened, and what a page shows of it: rows in the same form, in their order.
+"""Turn the journal of a session and the elements of a page into rows of the same form, to compare them.
 
-A row is a kind and what tells it from others: ``["text", content]``, ``["tool", id, title, state]``, ``["question", id,
-tool, outcome]``, ``["prompt", text]``, ``["notice", text]`` and ``["turn", ok]``. Each thing has one row.
+A row is a list: its kind, then the fields that identify it. The rows are ``["text", content]``, ``["tool", id, title,
+state]``, ``["question", id, tool, outcome]``, ``["prompt", text]``, ``["notice", text]`` and ``["turn", ok]``. Each
+text, tool call or question has one row.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = ["ROWS", "Row", "journal_rows", "journaled"]
 
 Row = list[Any]
 
-#: The same of the elements of a page.
+#: JavaScript that returns the rows of the elements of a page, in the order of the page.
 ROWS = """() => {
   const text = (one, selector) => {
     const found = one.querySelector(selector)?.cloneNode(true);
@@ -53,7 +54,7 @@ ROWS = """() => {
 
 
 def journaled(state: Path, session: str) -> list[tuple[str, bytes]]:
-    """The lines of a session with their directions, ``in`` or ``out``, in their order: from its journal on the disk."""
+    """Read the journal of a session from the disk. Return pairs of a direction, ``in`` or ``out``, and a line."""
     found: list[tuple[str, bytes]] = []
     for part in sorted((state / "sessions" / session / "parts").iterdir()):
         found += [(step.direction, step.data) for step in Recording.load(part).steps]
@@ -61,11 +62,11 @@ def journaled(state: Path, session: str) -> list[tuple[str, bytes]]:
 
 
 def journal_rows(lines: list[tuple[str, bytes]], *, partial: bool = True) -> list[Row]:
-    """What a page has to show of the lines of a journal, made by a bridge of our own.
+    """Return the rows that a page must show for the lines of a journal, computed with a separate Bridge.
 
     Args:
-        lines: as :func:`journaled` has them.
-        partial: whether a text that is not whole has a row.
+        lines: the lines that :func:`journaled` returns.
+        partial: whether an unfinished text has a row.
     """
     ui = Bridge(partial=partial, details=True)
     decoder: Decoder[Any] = Decoder()
@@ -98,12 +99,12 @@ def journal_rows(lines: list[tuple[str, bytes]], *, partial: bool = True) -> lis
 def _events(ui: Bridge, decoder: Decoder[Any], line: bytes) -> Iterator[UiEvent]:
     for message in decoder.feed(line):
         if isinstance(message, ControlResponse) and message.request_id == INITIALIZE_ID:
-            yield from ui.end()  # what another process had begun is over
+            yield from ui.end()  # a new CLI process has started, so end what the previous one left open
         yield from ui.add(message)
 
 
 def _sent(message: Any, rows: dict[object, Row]) -> None:
-    """Take a line that was sent to the CLI: a prompt, or the answer to a question."""
+    """Add the row for a prompt sent to the CLI, or set the outcome of the question that a sent line answers."""
     if message["type"] == "user":
         rows["prompt", message["uuid"]] = ["prompt", message["message"]["content"]]
     elif message["type"] == "control_response":

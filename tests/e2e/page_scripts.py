@@ -51,7 +51,7 @@ LONG = "word " * 1_000_000
 
 
 def bash(command: str, description: str) -> Reply:
-    """One call of Bash."""
+    """Return a reply that calls the Bash tool with this command."""
     return Reply(tool("Bash", command=command, description=description))
 
 

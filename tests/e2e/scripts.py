@@ -9,11 +9,11 @@ from offline.fake_api import Failure, Reply, Step, deltas, text, thinking, tool
 
 __all__ = ["DELTAS", "HOOK_SECONDS", "HUGE", "REPORT", "SCHEMA", "SCRIPTS", "SESSION_ID", "UNICODE", "UUIDS"]
 
-#: Deltas of the long reply.
+#: Number of deltas in the long reply.
 DELTAS = 2_000
-#: Characters of the huge reply.
+#: Number of characters in the huge reply.
 HUGE = 3_000_000
-#: CJK, an emoji, an emoji cut into two deltas, a half that never meets its other half, line separators, NUL and DEL.
+#: CJK, an emoji, an emoji split across two deltas, a lone surrogate, line separators, NUL and DEL.
 UNICODE = (
     "漢字かな ",
     "\U0001f600 and a cut one: \ud83d",
@@ -31,21 +31,21 @@ SCHEMA: Mapping[str, Any] = {
 }
 #: The id of the session that a test resumes and forks.
 SESSION_ID = "0e5c1a54-6a5c-4a6c-9a54-0d3c2a1b0f9e"
-#: Uuids for the prompts that have one.
+#: Uuids for prompts that the host sends with a uuid.
 UUIDS = tuple(f"{number}0000000-0000-4000-8000-000000000000" for number in (1, 2, 3))
-#: Seconds that a hook may take before it is withdrawn.
+#: Timeout of a hook in seconds. After it, the CLI cancels the hook.
 HOOK_SECONDS = 1.0
-#: What the subagents of the scripts report to the conversation that sent them.
+#: The answer that each scripted subagent returns to its parent conversation.
 REPORT = "All is quiet here."
 
 
 def bash(command: str, **more: Any) -> Reply:
-    """One call of Bash."""
+    """Return a reply that calls the Bash tool with this command."""
     return Reply(text("I will run a command."), tool("Bash", command=command, description="For the test", **more))
 
 
 def agent(script: str, **more: Any) -> Reply:
-    """One call of a subagent, whose own conversation follows that script."""
+    """Return a reply that starts a subagent, which then follows the named script."""
     prompt = f"[[{script}]] Look around."
     return Reply(tool("Agent", description="Look around", prompt=prompt, subagent_type="general-purpose", **more))
 
@@ -58,7 +58,7 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
     "huge": [Reply(text(*["x" * (HUGE // 100)] * 100))],
     "huge_at_once": [Reply(text("y" * HUGE))],
     "unicode": [Reply(text(*UNICODE))],
-    # Three calls: one is allowed, one refused, one changed by whoever is asked.
+    # Three calls: the host allows the first, refuses the second and changes the third.
     "permission": [
         bash("touch allowed && echo made"),
         bash("touch refused && echo made"),
@@ -67,13 +67,13 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
     ],
     "hooks": [bash("echo hooked"), bash("echo forbidden"), Reply(text("Hooks ran."))],
     "mcp": [Reply(tool("mcp__calc__add", a=20, b=22)), Reply(tool("mcp__calc__fail")), Reply(text("Added."))],
-    # The first brings its own permission for the second along, if the host echoes it.
+    # If the host sends back the suggestion of the first question, the CLI does not ask about the second call.
     "permission_kept": [bash("touch first"), bash("touch second"), Reply(text("Asked once."))],
-    # One question that is never answered; an answer that stops the turn.
+    # The host never answers this question, or denies it and interrupts the turn.
     "permission_open": [bash("touch refused")],
     "permission_raises": [bash("touch refused"), Reply(text("Nobody could be asked."))],
-    # What the host's hooks do with each: allow it, block it, change it, take too long over it, raise over it, and raise
-    # where that blocks.
+    # The host's hooks allow the first call, block the second and change the third. The fourth hook exceeds its
+    # timeout, the fifth raises, and the sixth raises where an exception blocks the call.
     "hooks_decide": [
         bash("touch allowed"),
         bash("touch forbidden"),
@@ -84,11 +84,11 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
         Reply(text("Hooks decided.")),
     ],
     "hooks_overrun": [*(bash(f"touch overrun{number}") for number in range(10)), Reply(text("All refused."))],
-    # Runs until the file is there, or it is interrupted.
-    # One call after another, each of which leaves the time at which it was run.
+    # Forty calls in a row. Each appends the time at which it runs to a file.
     "ticks": [*[bash(f"date +%s.%N >> ticks; touch tick{number}") for number in range(40)], Reply(text("Ticked."))],
+    # A command that runs until the host interrupts it.
     "long_bash": [bash("touch begun; until [ -e never ]; do sleep 0.1; done")],
-    # Tasks that run until the host makes a file or opens a gate, which is after the first turn has ended.
+    # Background tasks that end when the host creates a file or opens a gate, after the first turn has ended.
     "background_bash": [
         bash("until [ -e go ]; do sleep 0.05; done; echo finished", run_in_background=True),
         Reply(text("It runs.")),
@@ -99,14 +99,15 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
         Reply(text("It runs.")),
         Reply(text("It was stopped.")),
     ],
-    # Runs in the foreground until the host sends it to the background.
+    # A command that runs in the foreground until the host sends it to the background.
     "sent_away": [bash("touch begun; echo so far; until [ -e never ]; do sleep 0.1; done"), Reply(text("It runs."))],
     "background_agent": [
         agent("scout", run_in_background=True),
         Reply(text("It is on its way.")),
         Reply(text("It is back.")),
     ],
-    # One that takes 20 seconds and leaves a file; a command that takes 8; a reply in a subagent that spends a budget.
+    # A subagent that runs for 20 seconds and creates a file; a command that runs for 8 seconds; a subagent whose reply
+    # uses up the budget.
     "long_agent": [
         agent("marker", run_in_background=True),
         Reply(text("It is on its way.")),
@@ -147,11 +148,11 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
     "mcp_asks": [Reply(tool("mcp__calc__ask")), Reply(text("Asked."))],
     "mcp_elicits": [Reply(tool("mcp__asker__who")), Reply(text("Answered."))],
     "read": [Reply(tool("Read", file_path="notes.txt")), Reply(text("I have read it."))],
-    # Says something, then nothing: until it is interrupted or the server stops.
+    # The model writes two words and then stalls, until the host interrupts it or the server stops.
     "stall": [Reply(text("One ", "two "), deltas(2, pause=120))],
     "write": [Reply(tool("Write", file_path="written.txt", content="written")), Reply(text("I have written it."))],
     "held": [Reply(text("Held no more."), gate="held")],
-    # Long enough for messages that are sent meanwhile to be queued.
+    # The reply takes a second, so the CLI queues prompts that the host sends meanwhile.
     "slow": [Reply(text("Slowly."), stall=1.0)],
     "endless": [bash(f"echo {turn}") for turn in range(9)],
     "error_400": [Failure(400, "invalid_request_error", "This cannot be done")],

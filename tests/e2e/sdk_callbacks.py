@@ -1,4 +1,4 @@
-"""Conversations through claude-agent-sdk in which the host decides: permissions and hooks."""
+"""Conversations through claude-agent-sdk in which the host answers permission questions and runs hooks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def permission_kept(sdk: SDK) -> None:
 
 
 async def permission_open(sdk: SDK) -> None:
-    """A question that is open when the turn is interrupted."""
+    """Interrupt the turn while a permission question is open."""
     asked = anyio.Event()
 
     async def ask(name: str, arguments: dict[str, Any], context: Any) -> Any:
@@ -50,7 +50,7 @@ async def permission_open(sdk: SDK) -> None:
 
 
 async def permission_interrupts(sdk: SDK) -> None:
-    """A refusal that stops the turn."""
+    """Deny a tool call with an answer that also interrupts the turn."""
 
     async def ask(name: str, arguments: dict[str, Any], context: Any) -> Any:
         sdk.seen.calls.append((name, arguments, context.tool_use_id))

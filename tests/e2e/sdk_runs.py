@@ -1,4 +1,4 @@
-"""Conversations through claude-agent-sdk in which more goes on than one turn: tasks, subagents, whole sessions."""
+"""Conversations through claude-agent-sdk with several turns, background tasks, subagents or resumed sessions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["CONVERSATIONS"]
 
 
 async def _two_results(sdk: SDK, client: ClaudeSDKClient, between: Callable[[], Awaitable[None]]) -> None:
-    """Keep what comes, up to and with the second result; do something after the first."""
+    """Record the messages through the second result. Call `between` after the first result."""
     results = 0
     async for message in client.receive_messages():
         sdk.seen.messages.append(message)
@@ -75,7 +75,7 @@ async def _until_stopped(sdk: SDK, client: ClaudeSDKClient, stop: Callable[[], A
 
 
 async def sent_away(sdk: SDK) -> None:
-    """A command in the foreground is sent to the background, looked at, and stopped."""
+    """Send a foreground command to the background, read its output so far, and stop it."""
     async with sdk.client(allowed_tools=["Bash"]) as client:
         await client.query("[[sent_away]]")
         async for message in client.receive_messages():
@@ -91,7 +91,7 @@ async def sent_away(sdk: SDK) -> None:
 
 
 async def taken_back(sdk: SDK) -> None:
-    """Of two messages that wait for their turn, one is taken back; and one that is sent again is not answered twice."""
+    """Cancel one of two queued prompts. Send a prompt twice: the CLI answers it once."""
     assert sdk.place.api is not None
     async with sdk.client() as client:
         await client.query(_one("[[held]]", UUIDS[0]))
@@ -105,7 +105,7 @@ async def taken_back(sdk: SDK) -> None:
 
 
 async def rewind(sdk: SDK) -> None:
-    """A file that was written is not there any more."""
+    """Let the model write a file, then rewind the files: the file must be gone."""
     options = {"permission_mode": "acceptEdits", "enable_file_checkpointing": True}
     async with sdk.client(**options) as client:
         await client.query(_one("[[write]]", UUIDS[0]))
@@ -145,7 +145,7 @@ async def compact(sdk: SDK) -> None:
 
 
 async def resume(sdk: SDK) -> None:
-    """One session, the same again, and a fork of it."""
+    """Start a session, resume it, and fork it."""
     await sdk.query("[[simple]]", session_id=SESSION_ID)
     await sdk.query("[[again]]", resume=SESSION_ID)
     await sdk.query("[[again]]", resume=SESSION_ID, fork_session=True)
@@ -156,7 +156,7 @@ async def max_budget(sdk: SDK) -> None:
 
 
 async def interrupt_bash(sdk: SDK) -> None:
-    """An interrupt in the middle of a tool."""
+    """Interrupt the turn while a Bash command runs."""
     async with sdk.client(allowed_tools=["Bash"]) as client:
         await client.query("[[long_bash]]")
         async with anyio.create_task_group() as tasks:
@@ -181,7 +181,7 @@ async def set_permission_mode(sdk: SDK) -> None:
 
 
 async def requests(sdk: SDK) -> None:
-    """Every request that can be answered without a network."""
+    """Send every control request that the CLI can answer without a network."""
     (sdk.place.work / "below").mkdir()
     async with sdk.client(model="claude-sonnet-4-5") as client:
         sdk.seen.answers.append(("initialize", await client.get_server_info()))

@@ -1,4 +1,4 @@
-"""The same conversations through `open_session` in which the host decides: permissions and hooks."""
+"""The conversations of sdk_callbacks.py, with permission questions and hooks, held through `open_session`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def permission_kept(talk: Talk) -> None:
 
 
 async def permission_open(talk: Talk) -> None:
-    """A question that is open when the turn is interrupted."""
+    """Interrupt the turn while a permission question is open."""
     asked = anyio.Event()
 
     async def ask(request: CanUseToolRequest) -> PermissionResult:
@@ -59,7 +59,7 @@ async def permission_open(talk: Talk) -> None:
 
 
 async def permission_interrupts(talk: Talk) -> None:
-    """A refusal that stops the turn."""
+    """Deny a tool call with an answer that also interrupts the turn."""
 
     async def ask(request: CanUseToolRequest) -> PermissionResult:
         talk.calls.append((request.tool_name, request.input, request.tool_use_id))

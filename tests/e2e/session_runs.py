@@ -1,4 +1,4 @@
-"""The same conversations through `open_session` in which more goes on than one turn: tasks, subagents, sessions."""
+"""The conversations of sdk_runs.py, with several turns, tasks and subagents, held through `open_session`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _tasks(talk: Talk) -> list[str]:
 async def background_bash(talk: Talk) -> None:
     async with talk.session(allowed_tools=["Bash"]) as session:
         await talk.query(session, "[[background_bash]]")
-        # A command in the background may run for ever, so the run does not wait for it; what it brings comes even so.
+        # A background command may run forever, so the run ends without it. The turn that its end starts still arrives.
         await talk.run(session)
         (talk.place.work / "go").touch()
         await talk.turn(session)
@@ -60,7 +60,7 @@ async def background_stopped(talk: Talk) -> None:
 
 
 async def sent_away(talk: Talk) -> None:
-    """A command in the foreground is sent to the background, looked at, and stopped."""
+    """Send a foreground command to the background, read its output so far, and stop it."""
     async with talk.session(allowed_tools=["Bash"]) as session:
         await talk.query(session, "[[sent_away]]")
         async for message in session:
@@ -76,7 +76,7 @@ async def sent_away(talk: Talk) -> None:
 
 
 async def taken_back(talk: Talk) -> None:
-    """Of two messages that wait for their turn, one is taken back; and one that is sent again is not answered twice."""
+    """Cancel one of two queued prompts. Send a prompt twice: the CLI answers it once."""
     assert talk.place.api is not None
     async with talk.session() as session:
         await talk.query(session, "[[held]]", UUIDS[0])
@@ -91,7 +91,7 @@ async def taken_back(talk: Talk) -> None:
 
 
 async def rewind(talk: Talk) -> None:
-    """A file that was written is not there any more."""
+    """Let the model write a file, then rewind the files: the file must be gone."""
     env = {"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "true"}
     async with talk.session(permission_mode="acceptEdits", env=env) as session:
         await talk.query(session, "[[write]]", UUIDS[0])
@@ -122,7 +122,7 @@ async def compact(talk: Talk) -> None:
 
 
 async def resume(talk: Talk) -> None:
-    """One session, the same again, and a fork of it."""
+    """Start a session, resume it, and fork it."""
     await talk.ask("[[simple]]", session_id=SESSION_ID)
     await talk.ask("[[again]]", resume=SESSION_ID)
     await talk.ask("[[again]]", resume=SESSION_ID, fork_session=True)
@@ -133,7 +133,7 @@ async def max_budget(talk: Talk) -> None:
 
 
 async def interrupt_bash(talk: Talk) -> None:
-    """An interrupt in the middle of a tool."""
+    """Interrupt the turn while a Bash command runs."""
     async with talk.session(allowed_tools=["Bash"]) as session:
         await talk.query(session, "[[long_bash]]")
         async with anyio.create_task_group() as tasks:
@@ -158,7 +158,7 @@ async def set_permission_mode(talk: Talk) -> None:
 
 
 async def requests(talk: Talk) -> None:
-    """Every request that can be answered without a network."""
+    """Send every control request that the CLI can answer without a network."""
     (talk.place.work / "below").mkdir()
     async with talk.session(model="claude-sonnet-4-5") as session:
         talk.answers.append(("initialize", plain_answer(session.info)))

@@ -1,4 +1,4 @@
-"""`make drift` on the real CLI, on the typings of the TypeScript SDK, and on an agent of ours."""
+"""Run `make drift` against the real CLI, the typings of the TypeScript SDK, and an agent built with this library."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from folders import ROOT
 from places import CLI
 
 TYPINGS = Path(__file__).parent / "typescript/node_modules/@anthropic-ai/claude-agent-sdk/sdk.d.ts"
-#: Seconds for all scenarios.
+#: Seconds in which all scenarios together must end.
 DEADLINE = 600
 
 
 def drift(cli: Path, *arguments: str) -> dict[str, Any]:
-    """What the command says of a CLI, in a namespace within this one."""
+    """Run the drift command on a CLI. Return its JSON report."""
     command = [sys.executable, "-m", "drift", str(cli), "--json", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -39,5 +39,5 @@ def test_an_agent_of_ours_says_nothing_unknown(tmp_path: Path) -> None:
     found = drift(agent)
     assert [one for one in found["drift"] if one["change"] == "new"] == []
     assert found["kinds"]["result/success"] > 10
-    # It has no help, and keeps no transcripts: nobody can take this for a comparison with a whole CLI.
+    # The agent has no --help and writes no transcripts, so the report must list both sources as short.
     assert {"flags in the help", "records of transcripts"} <= {one["name"] for one in found["sources"] if one["short"]}

@@ -1,4 +1,4 @@
-"""A live session of the real CLI and its transcript give the same spans."""
+"""A live session of the real CLI and its transcript produce the same OpenTelemetry spans."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from spans import PlainSpan, Spans, spans_of
 from through_sdk import DEADLINE
 from through_session import Talk
 
-#: With these a stream says what its transcript says.
+#: Options with which the live stream contains everything that the transcript records.
 WHOLE: dict[str, Any] = {
     "include_partial_messages": True,
     "replay_user_messages": True,
     "forward_subagent_text": True,
     "session_id": SESSION_ID,
 }
-#: What no stream says of the answers of subagents.
+#: Attributes that the live stream never has for a subagent's answers.
 OF_SUBAGENTS = {"gen_ai.usage.output_tokens", "gen_ai.response.finish_reasons"}
 
 
@@ -45,7 +45,7 @@ def on_disk(place: Place) -> list[PlainSpan]:
 
 
 def without(span: PlainSpan, since: float = math.inf) -> PlainSpan:
-    """A span without what only one side says: the final counts of subagents, and the start of what began later."""
+    """Remove what only one side knows: final counts of subagents, and start times at or after `since`."""
     kept = {key: value for key, value in span.attributes.items() if key not in OF_SUBAGENTS or len(span.path) < 3}
     return span._replace(attributes=kept, start=0 if span.start >= since else span.start)
 
@@ -80,7 +80,7 @@ def test_a_subagent(place: Place) -> None:
 
 
 def test_a_subagent_in_the_background(place: Place) -> None:
-    """The turn that its end brings has no prompt in the stream: there it begins when the CLI says that it begins."""
+    """When a background subagent ends, the CLI starts a turn without a prompt. Its span starts at the CLI's message."""
     spans = Spans()
 
     async def main() -> None:

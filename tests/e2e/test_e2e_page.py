@@ -19,14 +19,14 @@ from page_service import PageService
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium, for this file alone: while it runs, the loops of other tests cannot."""
+    """Chromium, for this file only: while Playwright runs, other tests cannot run an event loop."""
     with running_chromium() as browser:
         yield browser
 
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[PageService]:
-    """The service. Its folder is in the home of the tests, which is new: so paths are short on the pictures."""
+    """A running service. Its folder is the temporary home of the tests, to keep the paths in screenshots short."""
     with FakeAPI(SCRIPTS) as api:
         service = PageService(Path.home(), api)
         try:
@@ -36,7 +36,7 @@ def service() -> Iterator[PageService]:
 
 
 def type_prompt(tab: Tab, text: str) -> None:
-    """Write a prompt by keyboard, once all that there was is shown."""
+    """Wait until the page shows all of the journal, then type a prompt and press Enter."""
     tab.wait_level()
     tab.page.wait_for_selector("#prompt:enabled")
     tab.page.focus("#prompt")
@@ -45,12 +45,12 @@ def type_prompt(tab: Tab, text: str) -> None:
 
 
 def asked(tab: Tab, text: str) -> None:
-    """Wait for an open question with this text."""
+    """Wait until the page shows an open question with this text."""
     tab.page.locator("#questions .question", has_text=text).wait_for()
 
 
 def live_text(tab: Tab, text: str) -> None:
-    """Wait until a text that is being written has come so far. White space at the end of a paragraph is not seen."""
+    """Wait until the unfinished answer shows exactly this text, apart from white space at both ends."""
     so_far = re.compile(rf"^\s*{re.escape(text.strip())}\s*$")
     tab.page.locator(".response.live .body").filter(has_text=so_far).wait_for(state="attached")
 
@@ -65,7 +65,7 @@ def test_a_typed_prompt_streams(browser: Any, service: PageService) -> None:
         tab.wait_for_text("#name", "Where is the sum?")
         session = service.session(tab.page.evaluate("location.hash").removeprefix("#session="))
         type_prompt(tab, "Where is the total of the cart added up?")
-        # The first text stands there in part, then the second one, and the CLI has not ended its turn.
+        # The page shows part of each text while the CLI has not ended its turn.
         live_text(tab, LOOK)
         session.is_shown(tab)
         service.api.open("streams-0")
@@ -96,7 +96,7 @@ def test_answers_by_mouse_and_by_keyboard(browser: Any, service: PageService) ->
         asked(tab, "Run the tests of the cart")
         assert (session.folder / "cart.py").read_text() == MENDED
         session.is_shown(tab)
-        # Of the suggestion by its number: the same command, which comes again, is not asked for.
+        # Key 2 accepts the CLI's suggested rule, so the CLI runs the same command again without a question.
         tab.page.keyboard.press("Escape")
         tab.page.keyboard.press("2")
         asked(tab, "Remove what the last build has left")
@@ -145,7 +145,7 @@ def test_reload_in_mid_turn(browser: Any, service: PageService) -> None:
 
 
 def test_two_tabs_and_another_browser(browser: Any, service: PageService) -> None:
-    """All show the same, and a question that is answered in one is settled in each; of two answers one counts."""
+    """Three tabs show the same rows. An answer in one closes the question in all. Of two answers one counts."""
     session = service.create("tabs", "Make three files")
     with ExitStack() as stack:
         first = stack.enter_context(open_page(browser, session.entry))
@@ -192,7 +192,7 @@ def test_two_tabs_and_another_browser(browser: Any, service: PageService) -> Non
 
 
 def test_narrow_screen(browser: Any, service: PageService) -> None:
-    """On 360 pixels nothing scrolls sideways, and a question is answered by touch."""
+    """On a screen 360 pixels wide nothing scrolls sideways, and a tap answers a question."""
     session = service.create("narrow", "Write the release notes", folder="notes")
     with open_page(
         browser, session.entry, width=360, height=740, has_touch=True, is_mobile=True, color_scheme="dark"
@@ -213,7 +213,7 @@ def test_narrow_screen(browser: Any, service: PageService) -> None:
 
 
 def sideways(tab: Tab) -> int:
-    """How many pixels of the page and of the conversation are beyond the right edge."""
+    """Return by how many pixels the page, the conversation or the questions overflow to the right."""
     return int(
         tab.page.evaluate(
             "[document.documentElement, document.getElementById('main'), document.getElementById('questions')]"
@@ -223,7 +223,7 @@ def sideways(tab: Tab) -> int:
 
 
 def is_in_view(tab: Tab, selector: str) -> bool:
-    """Whether all of an element is in the window, and nothing stands before it."""
+    """Return whether the whole element is inside the window and nothing covers its center."""
     return bool(
         tab.page.locator(selector).evaluate(
             "(one) => { const { left, right, top, bottom } = one.getBoundingClientRect();"
@@ -234,7 +234,7 @@ def is_in_view(tab: Tab, selector: str) -> bool:
 
 
 def test_the_service_restarts_in_mid_turn(browser: Any, service: PageService) -> None:
-    """The page says that it has lost the service, and that it is back; the CLI goes on meanwhile."""
+    """The page reports when it loses the service and when it reconnects. The CLI keeps running meanwhile."""
     session = service.create("restarted", "Why does the test fail?", folder="checkout")
     with open_page(browser, session.entry) as tab:
         type_prompt(tab, "Why does the test of the cart fail?")
@@ -249,7 +249,7 @@ def test_the_service_restarts_in_mid_turn(browser: Any, service: PageService) ->
         assert tab.link("live") == "Live · reconnected once"
         asked(tab, "Allow Bash?")
         session.is_shown(tab)
-        # An answer that does not arrive can be given again, and counts once.
+        # The user can repeat an answer that did not reach the service, and the CLI receives it once.
         service.stop()
         tab.link("lost")
         tab.page.get_by_role("button", name="Allow once").click()
@@ -271,7 +271,7 @@ def test_the_service_restarts_in_mid_turn(browser: Any, service: PageService) ->
 
 
 def test_a_session_that_ends_in_mid_turn_is_resumed(browser: Any, service: PageService) -> None:
-    """What was said before stands there once, the turn that was cut does not go on, and the CLI knows what was said."""
+    """The page shows earlier messages once, the interrupted turn stays ended, and the CLI remembers the first turn."""
     session = service.create("resumed", "Look at the cart")
     with open_page(browser, session.entry) as tab:
         type_prompt(tab, "Look at the cart.")
@@ -296,7 +296,7 @@ def test_a_session_that_ends_in_mid_turn_is_resumed(browser: Any, service: PageS
 
 
 def test_hostile_content_is_text(browser: Any, service: PageService) -> None:
-    """Of the model, of a tool's input and result, of a prompt, and of the session's own name and folder."""
+    """The page shows HTML as text in answers, tool inputs and results, prompts, and the session's name and folder."""
     folder = HOSTILE["script"].replace("/", "")
     session = service.create("hostile", HOSTILE["script"] + HOSTILE["bidi"], folder=folder)
     with open_page(browser, session.entry) as tab:
@@ -306,7 +306,7 @@ def test_hostile_content_is_text(browser: Any, service: PageService) -> None:
             is_text(tab)
             session.is_shown(tab)
             assert HOSTILE["bidi"][0] not in tab.page.text_content("#questions")
-            # Of the output of a command this is what the page shows.
+            # The progress line is the only place where the page shows a command's output.
             tab.wait_for_text("#progress-step", HOSTILE["script"][:60])
             tab.page.get_by_role("button", name="Allow once").click()
         tab.wait_for_turns(1)
@@ -327,7 +327,7 @@ def test_hostile_content_is_text(browser: Any, service: PageService) -> None:
 
 
 def is_text(tab: Tab) -> None:
-    """Look that nothing of the content is an element or runs, and that texts keep their direction to themselves."""
+    """Check that no content became an element or ran as a script, and that each text isolates its direction."""
     found = tab.page.evaluate("[...document.querySelectorAll('*')].map((one) => one.localName)")
     assert not {"img", "svg", "iframe", "style", "base", "b"} & set(found)
     assert (found.count("script"), found.count("a")) == (1, 1)
@@ -338,7 +338,7 @@ def is_text(tab: Tab) -> None:
 
 
 def test_five_million_characters(browser: Any, service: PageService) -> None:
-    """A text of this length is shown in part, once, also after a reload; a button gives more of it."""
+    """The page shows the start of a very long text once, before and after a reload, and a button shows more."""
     session = service.create("long", "A long answer")
     with open_page(browser, session.entry) as tab:
         type_prompt(tab, "Say a lot.")
@@ -351,9 +351,9 @@ def test_five_million_characters(browser: Any, service: PageService) -> None:
 
 
 def is_shown_in_part(tab: Tab) -> None:
-    """Look at the characters that are set as Markdown, and get more."""
+    """Check that the page shows the first MAX_ANSWER characters, and that the button shows 100,000 more."""
     tab.wait_level()
-    tab.page.locator(".response .more").wait_for()  # opened on its end, the page gets the text as an older entry
+    tab.page.locator(".response .more").wait_for()  # after a reload the page fetches the text as an older entry
     assert tab.shown()["texts"] == [LONG[:MAX_ANSWER]]
     tab.page.click(".response .more")
     tab.page.get_by_text("4,637,856 characters are left").wait_for()

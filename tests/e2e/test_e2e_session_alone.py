@@ -1,4 +1,4 @@
-"""On the real CLI, what a `Session` does that the client of claude-agent-sdk does not, or does otherwise."""
+"""Run the real CLI to test what a `Session` does differently from the client of claude-agent-sdk, or in addition."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def within_deadline(main: Callable[[], Awaitable[None]], backend: str = "asyncio
 
 
 def children() -> set[int]:
-    """The processes that this one has started and not waited for."""
+    """Return the ids of the child processes of this process."""
     return children_of(os.getpid())
 
 
@@ -273,7 +273,7 @@ def test_leaving_in_the_middle_of_a_turn_interrupts_it_and_needs_no_signal(
                 async with anyio.create_task_group() as others:
                     others.start_soon(session.aclose)
         assert session.process is not None
-        # SIGTERM, which comes after 5 seconds, gives 143.
+        # The exit code would be 143 if the session had to send SIGTERM after its 5 seconds of grace.
         assert session.process.returncode in (0, 1)
 
     within_deadline(main, backend)
@@ -354,7 +354,7 @@ def test_messages_and_answers_come_while_a_question_is_open(place: Place) -> Non
             async for message in session.receive_response():
                 talk.messages.append(message)
                 if getattr(message, "tool_uses", []):
-                    # The question is open by now, or about to be.
+                    # The CLI has already asked for permission, or is about to.
                     assert (await session.request(McpStatusRequest())).mcpServers == []
                     assert not (place.work / "refused").exists()
                     decided.set()
@@ -403,7 +403,7 @@ def test_hooks_serve_a_subagent_that_outlives_the_turn(place: Place) -> None:
                     place.api.open("scout")
             await session.end_input()
             assert [message async for message in session if isinstance(message, ResultMessage)] == []
-        # Agent and the end of its turn; then the subagent's command and its end; then the turn that this has brought.
+        # The first turn calls Agent and stops. The subagent runs its command and stops. Then a second turn runs.
         assert [event for event, after in called if after == 0] == ["PreToolUse", "Stop"]
         assert [event for event, after in called if after == 1] == ["PreToolUse", "SubagentStop", "Stop"]
         assert results == 2
@@ -438,7 +438,7 @@ def test_a_hook_that_overruns_its_time_never_lets_the_tool_run(place: Place) -> 
 
     async def main() -> None:
         hooks = {"PreToolUse": [HookMatcher(overrun, timeout=0.2)]}
-        # Allowed, so that the command would run if the hook counted as one without an opinion.
+        # Bash is allowed, so the command would run if a hook that times out were ignored.
         async with Talk(place).session(host={"hooks": hooks}, allowed_tools=["Bash"]) as session:
             assert (await session.ask("[[hooks_overrun]]")).result == "All refused."
         assert [path.name for path in place.work.iterdir()] == ["notes.txt"]

@@ -25,7 +25,7 @@ from supervisors import Client, connected, hosting
 
 pytestmark = pytest.mark.anyio
 
-#: Seconds that the CLI may take for what it does.
+#: Seconds to wait for any one step of the CLI.
 SECONDS = 60.0
 
 SUPERVISOR = """
@@ -44,13 +44,13 @@ def anyio_backend() -> str:
 
 
 def spec(place: Place, **options: Any) -> dict[str, Any]:
-    """The description of a session with the real CLI, as a supervisor's ``create`` takes it."""
+    """Return the spec of a session with the real CLI, for the supervisor's ``create`` request."""
     argv = ClaudeOptions(cli_path=CLI, system_prompt="", permission_prompt_tool="stdio", **options).argv()
     return {"argv": argv, "cwd": os.fspath(place.work), "env": place.environment}
 
 
 async def begun(client: Client, place: Place, **options: Any) -> Any:
-    """Start a CLI for a driver, and wait until it has answered ``initialize``."""
+    """Create a session as its driver, and wait until the CLI has answered ``initialize``."""
     answer = await client.ask({"create": spec(place, **options), "role": "driver"})
     assert answer["type"] == "supervisor_attached", answer
     await client.until("control_response")
@@ -58,13 +58,13 @@ async def begun(client: Client, place: Place, **options: Any) -> Any:
 
 
 def allow(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a permission question that allows its tool."""
+    """Return the answer that allows the tool call of a permission request."""
     payload = {"behavior": "allow", "updatedInput": request["request"]["input"]}
     return answer_to(request, payload)
 
 
 def deny(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a permission question that denies its tool."""
+    """Return the answer that denies the tool call of a permission request."""
     return answer_to(request, {"behavior": "deny", "message": "not now"})
 
 
@@ -80,7 +80,7 @@ async def test_a_question_that_a_client_leaves_open_is_answered_by_the_next_one(
         first.prompt("10000000-0000-4000-8000-000000000001", "[[permission]] Go.")
         seen = await first.until("control_request")
         first.close()
-        # The answer to initialize was the first line.
+        # Line 1 of the journal is the answer to initialize, which `begun` has already read.
         line = 1 + sum(not message["type"].startswith("supervisor_") for message in seen)
         cursor = {"id": answer["id"], "epoch": 1, "line": line}
         second = await supervisor.client()
@@ -99,7 +99,7 @@ async def test_a_question_that_a_client_leaves_open_is_answered_by_the_next_one(
 
 @contextmanager
 def supervised(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A supervisor that is a process of its own."""
+    """Run a supervisor in a separate process."""
     command = [sys.executable, "-c", SUPERVISOR, os.fspath(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
         try:
@@ -111,7 +111,7 @@ def supervised(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def running(place: Place) -> list[int]:
-    """The processes whose home is that of a place."""
+    """Return the ids of the processes whose HOME is the home of this place."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
@@ -189,7 +189,7 @@ async def test_a_prompt_that_waits_behind_an_interrupted_turn_is_owed_until_it_h
             line = await client.get()
             if line["type"] == "result":
                 results.append((line["subtype"], line["user_message_uuids"]))
-            # The supervisor may be ahead of what was read here, by the whole second turn.
+            # The supervisor may already have read the whole second turn, which this client has not read yet.
             assert (second in ledger.owed, ledger.life.value) in [(True, "running"), (False, "idle")] or not results
         assert results == [("error_during_execution", [first]), ("success", [second])]
         assert (ledger.owed, ledger.life.value) == ([], "idle")
@@ -211,13 +211,13 @@ async def test_a_cli_that_is_kept_ready_answers_the_first_prompt(place: Place, t
 
 
 def own_spec(place: Place, **options: Any) -> Any:
-    """What the real CLI is started as, for the client of the library."""
+    """Return the spec of a session with the real CLI, for the client of the library."""
     chosen = ClaudeOptions(cli_path=CLI, system_prompt="", **options)
     return spec_of(chosen, cwd=place.work, env=place.environment)
 
 
 async def until_tool_result(session: Session, seen: list[Any], number: int) -> None:
-    """Take messages until so many tools have given their results."""
+    """Append messages to `seen` until it holds `number` tool results of the main conversation."""
     async for message in session:
         seen.append(message)
         results = [one for one in seen if isinstance(one, UserMessage) and one.parent_tool_use_id is None]

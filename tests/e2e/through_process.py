@@ -1,4 +1,4 @@
-"""The same conversations through `open_process`. The tests write the control messages themselves."""
+"""The conversations of through_sdk.py, held through `open_process`: the hosts write the control messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["CONVERSATIONS", "Host", "hold", "recording_cli"]
 
 
 def recording_cli(place: Place) -> tuple[Path, Path]:
-    """A program that is the CLI, and the file into which it copies all that it writes to its standard output."""
+    """Write a script that runs the CLI and copies its stdout to a file. Return the paths of the script and the file."""
     program, copy = place.home.parent / "recorded-claude", place.home.parent / "stdout.ndjson"
     program.write_text(f'#!/bin/bash\nset -o pipefail\n"{CLI}" "$@" | tee "{copy}"\n')
     program.chmod(0o755)
@@ -45,14 +45,14 @@ def recording_cli(place: Place) -> tuple[Path, Path]:
 
 @dataclass
 class Host:
-    """One CLI, and what a host saw of it."""
+    """One CLI, and the messages, calls and error that its host recorded."""
 
     place: Place
     #: The program to run as the CLI.
     cli: Path = CLI
-    #: Messages, in order, control messages among them.
+    #: All messages in the order of arrival, including control messages.
     messages: list[Any] = field(default_factory=list)
-    #: Calls of tools and callbacks, in order.
+    #: Calls of tools and callbacks, in the order of the calls.
     calls: list[Any] = field(default_factory=list)
     #: The exception that was raised at the end of the output.
     error: ProcessError | None = None
@@ -68,7 +68,7 @@ class Host:
         watch: Callable[[Process[Any], Any], Awaitable[None]] | None = None,
         turns: int = 1,
     ) -> None:
-        """Send prompts, keep what comes, and end the input after so many results.
+        """Send prompts, record the messages, and close the input after `turns` results.
 
         `answer` gives the payload of the answer to each request; `watch` is called with every message.
         """
@@ -93,7 +93,7 @@ class Host:
                             await process.end_input()
             except ProcessError as error:
                 self.error = error
-            # What was raised did not end the iteration; nothing comes after it.
+            # A second iteration after the error yields no message.
             assert [message async for message in process] == []
             assert await process.wait() == (0 if self.error is None else self.error.returncode)
 
@@ -195,7 +195,7 @@ async def interrupt(host: Host) -> None:
 
     async def watch(process: Process[Any], message: Any) -> None:
         nonlocal interrupted
-        # By then everything has been said that will be.
+        # Interrupt at content block 1: by then the model has written all its text.
         if isinstance(message, StreamEvent) and getattr(message.event, "index", 0) == 1 and not interrupted:
             interrupted = True
             await process.send(ControlRequest("stop", InterruptRequest()))
@@ -244,7 +244,7 @@ CONVERSATIONS: dict[str, Callable[[Host], Awaitable[None]]] = {
 
 
 async def hold(name: str, host: Host) -> Host:
-    """Hold one conversation. Raises TimeoutError if it does not end."""
+    """Run one conversation. Raise TimeoutError if it takes longer than DEADLINE."""
     with anyio.fail_after(DEADLINE):
         await CONVERSATIONS[name](host)
     return host

@@ -1,4 +1,4 @@
-"""Conversations through claude-agent-sdk, with its own transport or a given one."""
+"""Conversations through claude-agent-sdk, with its default transport or the one passed to `SDK`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from places import Place
 
 __all__ = ["CONVERSATIONS", "DEADLINE", "FEW_RETRIES", "SDK", "Seen", "calculator", "hold", "user"]
 
-#: Seconds that one conversation may take.
+#: Seconds after which a conversation fails with TimeoutError.
 DEADLINE = 60
-#: The CLI's own, of an API request that fails; its default takes minutes.
+#: The CLI repeats a failed API request once. With its default number of retries a test would take minutes.
 FEW_RETRIES = {"CLAUDE_CODE_MAX_RETRIES": "1"}
 
 MakeTransport = Callable[[Any, ClaudeAgentOptions], Transport]
@@ -35,11 +35,11 @@ MakeTransport = Callable[[Any, ClaudeAgentOptions], Transport]
 
 @dataclass
 class Seen:
-    """What a host saw of one conversation."""
+    """The messages, calls, answers and error that a host recorded in one conversation."""
 
-    #: Messages, in order.
+    #: Messages in the order of arrival.
     messages: list[Any] = field(default_factory=list)
-    #: Calls of callbacks and tools, in order, as plain values.
+    #: Calls of callbacks and tools, in the order of the calls, as plain values.
     calls: list[Any] = field(default_factory=list)
     #: For each request of the host: its subtype, and the answer or the error.
     answers: list[tuple[str, Any]] = field(default_factory=list)
@@ -47,25 +47,25 @@ class Seen:
     error: Exception | None = None
 
     def of(self, kind: type) -> list[Any]:
-        """The messages of that class."""
+        """Return the recorded messages of this class."""
         return [message for message in self.messages if isinstance(message, kind)]
 
 
 @dataclass
 class SDK:
-    """claude-agent-sdk in one place, with one kind of transport; None is its own."""
+    """Runs claude-agent-sdk in one place. `transport` makes its transport; None selects the default of the SDK."""
 
     place: Place
     transport: MakeTransport | None = None
     seen: Seen = field(default_factory=Seen)
 
     def options(self, **more: Any) -> ClaudeAgentOptions:
-        """The options of every conversation, and more."""
+        """Return the options that every conversation needs, plus `more`."""
         env = {**self.place.environment, **more.pop("env", {})}
         return ClaudeAgentOptions(cwd=self.place.work, env=env, **more)
 
     async def query(self, prompt: Any, **more: Any) -> None:
-        """Call ``query()``, and record its messages."""
+        """Call ``query()`` of the SDK, and record its messages or its error."""
         options = self.options(**more)
         transport = self.transport and self.transport(prompt, options)
         try:
@@ -74,18 +74,18 @@ class SDK:
         except claude_agent_sdk.ClaudeSDKError as error:
             self.seen.error = error
         except Exception as error:
-            # What the SDK raises for a result with is_error is an Exception by exactly that class.
+            # For a result with is_error the SDK raises Exception itself, not a subclass.
             if type(error) is not Exception:
                 raise
             self.seen.error = error
 
     def client(self, **more: Any) -> ClaudeSDKClient:
-        """A client, not yet connected."""
+        """Return a client that is not yet connected."""
         options = self.options(**more)
         return ClaudeSDKClient(options, transport=self.transport and self.transport(_nothing(), options))
 
     async def turn(self, client: ClaudeSDKClient) -> None:
-        """Record the messages up to the next result, and the result."""
+        """Record the messages through the next result."""
         async for message in client.receive_response():
             self.seen.messages.append(message)
 
@@ -99,7 +99,7 @@ class SDK:
         try:
             answer: Any = await client._query._send_control_request(body)
         except Exception as error:
-            # What the SDK raises for a refusal is an Exception by exactly that class.
+            # If the CLI refuses the request, the SDK raises Exception itself, not a subclass.
             if type(error) is not Exception:
                 raise
             answer = str(error)
@@ -107,13 +107,13 @@ class SDK:
 
 
 async def _nothing() -> AsyncIterator[dict[str, Any]]:
-    """What ClaudeSDKClient gives its transport for a prompt."""
+    """Yield nothing: ClaudeSDKClient passes such an empty prompt stream to its transport."""
     return
     yield {}
 
 
 def user(prompt: str) -> dict[str, Any]:
-    """A prompt as a message."""
+    """Return the user message with this prompt, as a dict."""
     return {
         "type": "user",
         "message": {"role": "user", "content": prompt},
@@ -202,7 +202,7 @@ async def command_hooks(sdk: SDK) -> None:
 
 
 def calculator(calls: list[Any]) -> McpSdkServerConfig:
-    """An MCP server in this process, with one tool that adds and one that fails."""
+    """Return an MCP server that runs in this process. Its tool ``add`` adds two numbers; ``fail`` always fails."""
 
     @claude_agent_sdk.tool("add", "Add two numbers", {"a": int, "b": int})
     async def add(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -228,7 +228,7 @@ async def interrupt(sdk: SDK) -> None:
         await client.query("[[stall]]")
         async for message in client.receive_response():
             sdk.seen.messages.append(message)
-            # By then everything has been said that will be.
+            # Interrupt at content block 1: by then the model has written all its text.
             if isinstance(message, StreamEvent) and message.event.get("index") == 1 and not interrupted:
                 interrupted = True
                 await client.interrupt()
@@ -249,7 +249,7 @@ async def queued(sdk: SDK) -> None:
     async with sdk.client() as client:
         for prompt in ("[[slow]]", "[[simple]]", "[[again]]"):
             await client.query(prompt)
-        # The first is answered; the two that wait are one turn.
+        # The CLI answers the first prompt in one turn, and the two queued prompts together in a second turn.
         await sdk.turn(client)
         await sdk.turn(client)
 
@@ -267,7 +267,7 @@ async def max_turns(sdk: SDK) -> None:
 
 
 def failing(name: str) -> Callable[[SDK], Awaitable[None]]:
-    """A conversation in which the API fails."""
+    """Return a conversation in which the API answers with the error of this script."""
 
     async def error(sdk: SDK) -> None:
         await sdk.query(f"[[{name}]]", include_partial_messages=True, env=FEW_RETRIES)
@@ -303,6 +303,6 @@ CONVERSATIONS: dict[str, Callable[[SDK], Awaitable[None]]] = {
 
 
 async def hold(conversation: Callable[[SDK], Awaitable[None]], sdk: SDK) -> None:
-    """Hold one conversation. Raises TimeoutError if it does not end."""
+    """Run one conversation. Raise TimeoutError if it takes longer than DEADLINE."""
     with anyio.fail_after(DEADLINE):
         await conversation(sdk)

@@ -1,4 +1,4 @@
-"""The same conversations through `open_session`."""
+"""The conversations of through_sdk.py, held through `open_session`."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from through_sdk import DEADLINE, FEW_RETRIES, calculator
 
 __all__ = ["CONVERSATIONS", "Talk", "hold", "plain_answer"]
 
-#: What names a host to the CLI; the same as of claude-agent-sdk, so that what the CLI says to both can be compared.
+#: Names the host to the CLI as claude-agent-sdk does, so that both receive the same messages from the CLI.
 HOST = {"CLAUDE_CODE_ENTRYPOINT": "sdk-py"}
 
 
 @dataclass
 class Talk:
-    """One CLI after another in one place, and what a host saw of them through sessions."""
+    """Runs sessions in one place, one after another, and records their messages, calls, answers and error."""
 
     place: Place
-    #: Messages, in order.
+    #: Messages in the order of arrival.
     messages: list[Any] = field(default_factory=list)
-    #: Calls of callbacks and tools, in order, as plain values.
+    #: Calls of callbacks and tools, in the order of the calls, as plain values.
     calls: list[Any] = field(default_factory=list)
     #: For each request of the host: its subtype, and the answer or the error.
     answers: list[tuple[str, Any]] = field(default_factory=list)
@@ -49,27 +49,27 @@ class Talk:
     def session(
         self, *, env: Mapping[str, str] | None = None, host: Mapping[str, Any] | None = None, **options: Any
     ) -> Session:
-        """A session, not yet begun: `options` are flags of the CLI, and `host` is what else `open_session` takes."""
+        """Return a session that is not started: `options` are flags of the CLI, `host` arguments of `open_session`."""
         argv = ClaudeOptions(cli_path=CLI, system_prompt="", **options)
         environment = {**self.place.environment, **HOST, **(env or {})}
         return open_session(argv, cwd=self.place.work, env=environment, **(host or {}))
 
     async def query(self, session: Session, prompt: str, uuid: str | None = None) -> None:
-        """Send a prompt as claude-agent-sdk does: a uuid only if there is one, since the CLI says more of those."""
+        """Send a prompt as claude-agent-sdk does: without a uuid by default, since the CLI reports more about uuids."""
         await session.query(UserMessage.of(prompt, session_id="default", uuid=uuid))
 
     async def turn(self, session: Session) -> None:
-        """Record the messages up to the next result, and the result."""
+        """Record the messages through the next result."""
         async for message in session.receive_response():
             self.messages.append(message)
 
     async def run(self, session: Session) -> None:
-        """Record the messages up to the end of the run."""
+        """Record the messages through the end of the run."""
         async for message in session.receive_run():
             self.messages.append(message)
 
     async def rest(self, session: Session) -> None:
-        """Record the messages up to the end of the output."""
+        """Record the messages through the end of the output."""
         try:
             async for message in session:
                 self.messages.append(message)
@@ -77,7 +77,7 @@ class Talk:
             self.error = error
 
     async def ask(self, *prompts: str, **more: Any) -> None:
-        """Prompts, the end of the input behind the run, and all that comes, in a session of its own."""
+        """Send prompts in a new session, close its input, and record all messages."""
 
         async def messages() -> AsyncIterator[UserMessage]:
             for prompt in prompts:
@@ -86,13 +86,13 @@ class Talk:
         async with self.session(**more) as session:
             await session.query(messages())
             if "host" in more:
-                # Whoever is called during the run needs the input until its end.
+                # The answers of callbacks go through the input, so keep the input open until the run ends.
                 await self.run(session)
             await session.end_input()
             await self.rest(session)
 
     async def request(self, session: Session, request: Any) -> None:
-        """Send any control request, and record the answer or the error."""
+        """Send a control request, and record the answer or the error."""
         try:
             answer = plain_answer(await session.request(request))
         except RequestRefusedError as error:
@@ -141,7 +141,7 @@ async def hooks(talk: Talk) -> None:
             (plain["hook_event_name"], plain.get("tool_name"), plain.get("tool_input"), request.tool_use_id)
         )
         if isinstance(given, PreToolUseHookInput) and "forbidden" in given.tool_input["command"]:
-            # As plain objects, which a callback may return as well.
+            # A callback may also return a plain dict.
             return {
                 "hookSpecificOutput": {
                     "hookEventName": "PreToolUse",
@@ -184,7 +184,7 @@ async def interrupt(talk: Talk) -> None:
         await talk.query(session, "[[stall]]")
         async for message in session.receive_response():
             talk.messages.append(message)
-            # By then everything has been said that will be.
+            # Interrupt at content block 1: by then the model has written all its text.
             if isinstance(message, StreamEvent) and getattr(message.event, "index", 0) == 1 and not interrupted:
                 interrupted = True
                 await session.interrupt()
@@ -208,7 +208,7 @@ async def queued(talk: Talk) -> None:
     async with talk.session() as session:
         for prompt in THREE:
             await talk.query(session, prompt)
-        # The first is answered; the two that wait are one turn.
+        # The CLI answers the first prompt in one turn, and the two queued prompts together in a second turn.
         await talk.turn(session)
         await talk.turn(session)
 
@@ -240,6 +240,6 @@ CONVERSATIONS: dict[str, Callable[[Talk], Awaitable[None]]] = {
 
 
 async def hold(conversation: Callable[[Talk], Awaitable[None]], talk: Talk) -> None:
-    """Hold one conversation. Raises TimeoutError if it does not end."""
+    """Run one conversation. Raise TimeoutError if it takes longer than DEADLINE."""
     with anyio.fail_after(DEADLINE):
         await conversation(talk)
