@@ -87,9 +87,13 @@ impl<'a> Still<'a> {
 
     /// Returns the UTF-8 that CPython keeps for a compact string that is not ASCII, or its characters if CPython has no UTF-8 yet.
     /// Returns `None` for a string that is not compact.
-    fn text(self) -> Option<Text<'a>> {
-        // SAFETY: this is a string, and `load` has tested that strings have the layout of `flags`. Its lengths are those of its characters and
-        // of its UTF-8.
+    ///
+    /// # Safety
+    ///
+    /// It is a string.
+    unsafe fn text(self) -> Option<Text<'a>> {
+        // SAFETY: `load` has tested that strings have the layout of `flags`. The lengths of a string are those of its characters and of its
+        // UTF-8.
         unsafe {
             let bits = self.flags();
             let len = self.word(flags::LENGTH) as usize;
@@ -309,7 +313,11 @@ impl<'a> Source<'a> for Objects {
     }
 
     fn text(&self, value: Still<'a>) -> Option<Text<'a>> {
-        value.text()
+        if value.class() != api().PyUnicode_Type {
+            return None;
+        }
+        // SAFETY: it is a string.
+        unsafe { value.text() }
     }
 
     #[inline(always)]
