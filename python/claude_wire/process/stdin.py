@@ -39,6 +39,7 @@ class Stdin:
         self._unsent = b""
 
     async def write(self, lines: bytes, begun: Callable[[], object] | None, is_answer: bool) -> None:
+        # Nearly every answer fits into the pipe. Without the lock, a permission request takes a fifth less time.
         if is_answer and self.write_now(lines):
             if begun is not None:
                 begun()
