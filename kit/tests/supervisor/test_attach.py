@@ -259,7 +259,7 @@ def test_a_client_runs_in_any_loop_and_may_be_dropped(backend: Backend, tmp_path
         assert [one["id"] for one in supervisor.sessions()] == [id]
 
 
-# --- without one ------------------------------------------------------------------------------------------------------
+# --- without a supervisor ---------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
@@ -357,7 +357,7 @@ def test_a_supervisor_whose_queue_is_full_holds_up_no_other_task(backend: Backen
             server.bind(path)
             server.listen(0)
             first.connect(path)
-            # A blocked loop would never get to its own timers.
+            # A thread makes room, because a blocked event loop would never run its own timers.
             room = threading.Timer(10, server.accept)
             room.start()
             transport = SocketTransport(path, "folder")
@@ -454,7 +454,7 @@ def test_a_supervisor_of_another_user_is_refused(
                 await connect(tmp_path / "h").list()
             assert caught.value.error == "refused"
             with pytest.raises(SupervisorError, match="another user, with the id 1234"):
-                Client(os.fspath(tmp_path / "h" / "socket"))  # of the commands
+                Client(os.fspath(tmp_path / "h" / "socket"))  # the client that the commands use
 
     backend.run(main)
 

@@ -23,7 +23,7 @@ def anyio_backend() -> str:
 
 
 async def lines_of(client: Client, mark: str) -> tuple[list[bytes], list[Any]]:
-    """The lines of the CLI up to the end of it, and frames: told by the mark alone."""
+    """Read until the CLI ends. Return its lines and the supervisor's frames, which only the mark identifies."""
     lines, frames = list[bytes](), list[Any]()
     while line := await client.reader.readline():
         if not line.endswith(b',"mark":"%b"}\n' % mark.encode()):

@@ -40,7 +40,7 @@ SAID = [Accepted(7), Refused(3, "y" * 100), None, None]
 
 
 def taken(lines: SupervisorLines, chunks: list[bytes]) -> tuple[bytes, list[int], list[Any]]:
-    """All pieces, the number of each line when it is complete, and all frames."""
+    """Feed chunks. Return all CLI bytes, the number of each completed line, and all frames."""
     pieces, numbers = b"", list[int]()
     for chunk in chunks:
         before = lines.line

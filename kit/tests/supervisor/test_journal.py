@@ -125,7 +125,7 @@ def test_a_part_that_is_read_stays(tmp_path: Path) -> None:
 
 
 def large(tmp_path: Path) -> None:
-    """A journal of three parts, with input, which was left as its session ended."""
+    """Write the journal of a session that has ended: at least three parts, with output and input."""
     journal = begun(tmp_path, budget=8 * 400_000)
     for n in range(30_000):
         journal.add_output(b'{"n":%d,"text":"%s"}\n' % (n, b"x" * 10))
@@ -192,7 +192,7 @@ def test_what_was_counted_of_another_state_of_a_file_is_counted_again(
 
 
 def rows(journal_folder: Path) -> list[Any]:
-    """The order of the lines of the first part, as it is on the disk."""
+    """Return the rows of the first part's ``order.jsonl``."""
     data = (folders(journal_folder)[0] / "order.jsonl").read_bytes()
     return [msgspec.json.decode(row) for row in data.splitlines()]
 
@@ -322,7 +322,7 @@ class _CrashError(BaseException):
 
 
 class Crashes(RuleBasedStateMachine):
-    """Processes begin, write and end; the supervisor is killed in the middle of any write, and starts again."""
+    """Processes start, write and end. The supervisor is killed in the middle of any write, and restarted."""
 
     @initialize(budget=st.sampled_from([300, 10_000_000]))
     def start(self, budget: int) -> None:
@@ -331,14 +331,14 @@ class Crashes(RuleBasedStateMachine):
         self.folder = tempfile.mkdtemp(prefix="journal-")
         self.budget = budget
         self.write = os.write
-        # What the journal must have: all that was acknowledged, then at most what was under way when it was killed.
+        # The journal must contain all acknowledged data. It may also contain the data of the write that was killed.
         self.output = b""
         self.inputs: list[bytes] = []
         self.under_way = b""
         self.given_in: bytes = b""
         self.journal = Journal(self.folder, budget=budget)
         self.journal.begin(["claude"], began=0.0)
-        self.journal.open_part(1)  # somebody reads it, so that nothing is removed
+        self.journal.open_part(1)  # the journal removes no part while a reader has one open
 
     def crashing(self, after: int | None) -> None:
         left = after
@@ -384,7 +384,7 @@ class Crashes(RuleBasedStateMachine):
             os.write = self.write
 
     def restart(self, most: bytes) -> None:
-        """Nothing of the old journal is used but its files; a process does not outlive its supervisor."""
+        """Open a new journal on the files of the old one. The process has ended, like its supervisor."""
         self.journal.close()
         self.journal = Journal(self.folder, budget=self.budget)
         self.journal.open_part(1)
@@ -405,7 +405,7 @@ class Crashes(RuleBasedStateMachine):
         self.journal.begin(["claude", "--resume"], began=0.0)
 
     def all_output(self) -> bytes:
-        """All that is on disk, of parts that the test never removes."""
+        """Return the output of all parts on disk."""
         data = b""
         for folder in sorted(Path(self.folder, "parts").iterdir()):
             data += (folder / "stdout.ndjson").read_bytes()

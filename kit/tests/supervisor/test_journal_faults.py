@@ -1,4 +1,4 @@
-"""A journal on a full disk, after a loss of power, and with what a crash has left: no line is lost in silence."""
+"""A journal on a full disk, after a loss of power, or with files of a crash never loses a line silently."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class FullDisk(RuleBasedStateMachine):
         self.budget = budget
         self.journal = Journal(self.folder, budget=budget)
         self.journal.begin(["claude"], began=0.0)
-        self.journal.open_part(1)  # somebody reads it, so that nothing is removed
+        self.journal.open_part(1)  # the journal removes no part while a reader has one open
         self.given = b""
         self.inputs = 0
         self.room: int | None = None

@@ -1,6 +1,6 @@
-"""A driver that is killed at random lines, and between the steps of an answer; the next one has other callbacks.
+"""Drivers are killed at random lines, and between the steps of an answer. The next driver has other callbacks.
 
-It is killed 40 times, with ``CLAUDE_WIRE_LONG=1`` 1,000 times. ``pytest -s`` prints what there was in all.
+The test kills 40 drivers, or 1,000 with ``CLAUDE_WIRE_LONG=1``. ``pytest -s`` prints the totals.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.anyio
 
 KILLS = 1_000 if LONG else 40
 
-#: Where a driver dies: behind so many lines; with an answer that is written in part; one that is written; one that is
-#: in the journal; one that was acknowledged; one that the CLI has taken.
+#: When a driver dies: after a random number of lines, or after its answer is written in part, is written completely, is
+#: in the journal, is acknowledged, or is taken by the CLI.
 DEATHS = ("line", "part", "written", "journal", "acknowledged", "taken")
 
 
@@ -48,7 +48,7 @@ class Drivers:
         self.results: list[str] = []
 
     async def live(self, number: int, death: str | None) -> None:
-        """Drive until this death, or until all prompts have their results."""
+        """Drive the session until `death`, or until all prompts have their results."""
         async with connected(self.host.path) as client:
             self.client, self.number, self.death = client, number, death
             self.left = self.chance.randrange(1, 12)
@@ -63,7 +63,7 @@ class Drivers:
             self.sent: list[str | None] = []
             for uuid in list(self.unsure):
                 self.prompt(uuid)
-            # The second of these comes while the turn of the first is under way.
+            # The second prompt arrives while the turn of the first one runs.
             for _ in range(2 if death and len(answer["owed"]) < 3 else 0):
                 self.prompts += 1
                 self.unsure.append(f"p{self.prompts}")

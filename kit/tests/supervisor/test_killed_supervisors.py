@@ -1,6 +1,6 @@
-"""A supervisor that is killed at random moments, while its CLI runs tools.
+"""Kill a supervisor at random moments, while its CLI runs tools.
 
-It is killed 6 times, with ``CLAUDE_WIRE_LONG=1`` 100 times.
+The test kills it 6 times, or 100 times with ``CLAUDE_WIRE_LONG=1``.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def prompt(uuid: str, text: str) -> dict[str, Any]:
 def contents(lines: list[bytes], kind: str) -> list[dict[str, Any]]:
     messages: list[Any] = []
     for line in lines:
-        with suppress(ValueError):  # it was cut off
+        with suppress(ValueError):  # the last line may be cut off
             messages.append(json.loads(line))
     return [message["message"]["content"][0] for message in messages if message["type"] == kind]
 
@@ -92,7 +92,7 @@ def results(lines: list[bytes]) -> set[str]:
 
 
 def reported(folder: Path, id: str) -> tuple[int, str, set[str]]:
-    """The last line, the prompt without a result, and the calls of its turn without one, by the next supervisor."""
+    """Ask the next supervisor for the number of the last line, and for the prompt and calls without a result."""
     with Talker(folder) as client:
         answer = client.ask({"attach": id})
     ended = answer["ended"]
@@ -103,7 +103,7 @@ def reported(folder: Path, id: str) -> tuple[int, str, set[str]]:
 
 
 def whole(parts: Path) -> list[bytes]:
-    """The lines of all parts, each of which is a recording that can be loaded."""
+    """Return the lines of all parts. Check that each part loads as a recording."""
     lines: list[bytes] = []
     for part in sorted(parts.iterdir()):
         kept = (part / "stdout.ndjson").read_bytes()
@@ -113,7 +113,7 @@ def whole(parts: Path) -> list[bytes]:
 
 
 def tools(log: Path) -> tuple[dict[str, int], set[str]]:
-    """When each tool was begun, and which of them ran."""
+    """Read the fake CLI's log. Return when each tool began, and the ids of the tools that ran."""
     rows = [line.split() for line in log.read_text().splitlines()]
     began = {id: int(moment) for what, id, moment in rows if what == "begins"}
     return began, {id for what, id, _ in rows if what == "runs"}

@@ -1,7 +1,7 @@
-"""A ledger under any script is held against the tables of docs/supervisor.md, with a crash between any two steps.
+"""Random scripts compare a ledger with the tables of docs/supervisor.md, with a crash between any two steps.
 
-There are no processes and no clock: what the CLI and the clients say goes into a journal and to a ledger, as in a
-supervisor. After a crash the journal alone is left. ``CLAUDE_WIRE_LONG=1`` runs more scripts.
+The scripts use no processes and no clock. They write the lines of the CLI and the clients to a journal and to a
+ledger, as a supervisor does. Only the journal survives a crash. ``CLAUDE_WIRE_LONG=1`` runs more scripts.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from claude_wire_kit.supervisor.ledger import MARKS, Ledger, Verdict
 from long_tests import LONG
 from supervisor_tables import DRIVERS, LIVES, QUESTIONS
 
-#: What the creator has declared of an MCP server.
+#: The handshake results that the session's creator declared for the MCP server "declared".
 DECLARED = {"declared": {"initialize": {"name": "declared"}, "tools/list": {"tools": []}}}
-#: Methods of an MCP server's handshake that have an answer.
+#: The methods of the MCP handshake that expect an answer.
 HANDSHAKE = ("initialize", "tools/list", "prompts/list", "resources/list", "resources/templates/list")
 
 ids = st.sampled_from(["q1", "q2", "q3", "q4"])
-#: Prompts by their numbers: -1 is the last one, 0 a new one.
+#: Indexes of prompts: 0 creates a new prompt, -1 is the latest one.
 prompts = st.sampled_from([0, 0, -1, -2, -3])
-#: Tasks in the background, by name: what each is, and whose.
+#: Name of a background task -> its type and the name of its parent task.
 TASKS = {"agent": ("local_agent", None), "flow": ("local_workflow", None), "child": ("local_agent", "agent")}
 TASKS |= {"shell": ("local_bash", None), "nested": ("local_bash", "agent")}
 tasks = st.sampled_from(sorted(TASKS))
@@ -85,43 +85,44 @@ class Oracle:
         self.ended("lost")
 
     def ended(self, how: str) -> None:
-        """The process has ended, or another one has begun."""
+        """Forget the state of the process, because it ended or another one started."""
         self.process = how
         self.states: dict[str, str] = {}
         self.asked: dict[str, Mcp | None] = {}
-        #: Where each prompt without an answer is in the CLI, in the order in which they were sent.
+        #: Uuid of each prompt without an answer -> its state in the CLI, in the order in which they were sent.
         self.waiting: dict[str, str] = {}
         self.is_open = False
-        #: What works in the background, and whether the end of some of it is sure to bring a turn.
+        #: The names of the running background tasks.
         self.tasks: set[str] = set()
+        #: Whether the end of a task is sure to start a turn.
         self.is_due = False
 
     @property
     def subagents(self) -> set[str]:
-        """Those that work in the background. Commands may run for ever, so no run waits for them."""
+        """The background tasks that a run waits for. Shell commands may never end, so a run does not wait for them."""
         return {name for name in self.tasks if TASKS[name][0] != "local_bash"}
 
     @property
     def owed(self) -> list[str]:
-        """The prompts that wait for a turn or its result; not those whose result may be one that named no prompt."""
+        """The prompts without a result, except those that a result without prompt uuids may have answered."""
         return [uuid for uuid, where in self.waiting.items() if where in ("sent", "queued", "started")]
 
     def prompt_is(self, uuid: str, state: str) -> None:
-        """The CLI tells where a prompt is. A prompt that it takes up with others has no turn of its own."""
+        """The CLI reports the state of a prompt. A prompt that the CLI merges into another turn is "folded"."""
         where = self.waiting.get(uuid)
         if where is None or (where == "folded" and state != "queued"):
             return
         if state == "completed" and where in ("queued", "started"):
             state = "folded"
         elif state == "cancelled" and where == "started":
-            state = "folded"  # the result of its turn comes
+            state = "folded"  # the result of its turn still follows
         if state in ("completed", "cancelled"):
             del self.waiting[uuid]
         else:
             self.waiting[uuid] = state
 
     def result(self, named: list[str]) -> None:
-        """A result answers the prompts that it names, or the oldest one, and all that were taken up with it."""
+        """A result answers the prompts that it names, or else the oldest prompt, and all folded prompts."""
         oldest = [uuid for uuid, where in self.waiting.items() if where != "folded"][:1]
         for uuid, where in list(self.waiting.items()):
             if where == "folded" or uuid in (named or oldest):
@@ -135,19 +136,19 @@ class Oracle:
         return self.is_open or bool(self.owed) or bool(self.subagents) or self.is_due
 
     def task_ended(self, name: str, how: str) -> None:
-        """A task has ended. One that was not stopped brings a turn, unless a turn or another task takes up the end."""
+        """Remove a task. Unless it was stopped or has a parent, and if no turn is open, its end starts a turn."""
         if name in self.tasks:
             self.tasks.remove(name)
             self.is_due |= how in ("completed", "failed") and TASKS[name][1] is None and not self.is_open
 
     @property
     def open(self) -> list[str]:
-        """The ids of the questions that are open, the oldest first."""
+        """The ids of the open questions, oldest first."""
         return [id for id in self.asked if self.states[id] == "open"]
 
     @property
     def life(self) -> str:
-        """What the session does, by the middle column of the first table."""
+        """The state of the session, as in the middle column of the first table."""
         if self.process != "idle":
             return self.process
         if self.open:
@@ -155,14 +156,14 @@ class Oracle:
         return "running" if self.runs else "idle"
 
     def happens(self, id: str, event: str) -> str | None:
-        """Something happens to a question: what the table says of it."""
+        """Apply an event to a question. Return the cell of the table: its new state or an action."""
         become = QUESTIONS[self.states.get(id, "answered")][event]
         if become in QUESTIONS:
             self.states[id] = become
         return become
 
     def reply(self, id: str) -> dict[str, Any] | None:
-        """What the supervisor itself answers to a question, if it does."""
+        """Return the MCP answer that the supervisor gives itself, or None if it leaves the question open."""
         call = self.asked[id]
         serves = None if self.driver is None else self.clients[self.driver]
         if call is None or (serves is not None and call.server in serves.mcp):
@@ -178,7 +179,7 @@ class Oracle:
         return {**answer, "error": {"code": -32001, "message": f"no client serves {call.server}"}}
 
 
-#: Lines of a driver that may be more to the CLI than they are to the ledger.
+#: Lines of a driver that the ledger does not understand, but that the CLI may accept.
 NOT_UNDERSTOOD = (
     b'{"type":"user","uuid":"p1","message":5}\n',
     b'{"type":"user","uuid":7,"message":{"role":"user","content":"x"}}\n',
@@ -199,11 +200,11 @@ NOT_UNDERSTOOD = (
 
 
 class CrashError(Exception):
-    """The supervisor is killed here."""
+    """Raised between two steps to simulate that the supervisor was killed there."""
 
 
 def killable(step: Callable[..., None]) -> Callable[..., None]:
-    """A rule in which the supervisor may be killed."""
+    """Decorate a rule in which the supervisor may be killed."""
 
     @wraps(step)
     def run(self: Ledgers, *args: Any, **kwargs: Any) -> None:
@@ -216,7 +217,7 @@ def killable(step: Callable[..., None]) -> Callable[..., None]:
 
 
 class Ledgers(RuleBasedStateMachine):
-    """The ledgers of a session, one after each crash, its journal and what the page promises."""
+    """A ledger, its journal and the model. After each crash a new ledger replaces the old one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -245,7 +246,7 @@ class Ledgers(RuleBasedStateMachine):
                 raise CrashError
 
     def crash(self) -> None:
-        """Only the journal is left. What it says of the end is held against what was open."""
+        """Kill the supervisor. Check that the review of its journal reports what was open."""
         self.fuse = None
         oracle = self.oracle
         self.journal.close()
@@ -267,7 +268,7 @@ class Ledgers(RuleBasedStateMachine):
             self.ledger.remember_prompts(prompts_of(self.journal))
 
     def cli_says(self, **message: Any) -> Any:
-        """A line of the CLI, which may be cut. Returns the message."""
+        """Write a line of the CLI in two pieces, so that a crash may cut it. Return the decoded message."""
         line = json.dumps(message).encode() + b"\n"
         self.step()
         self.journal.add_output(line[:20])
@@ -276,14 +277,14 @@ class Ledgers(RuleBasedStateMachine):
         return decode(line)
 
     def written(self, line: bytes, counts: Callable[[], object]) -> None:
-        """A line goes to the CLI. Once it is in the journal it ``counts``."""
+        """Write a line to the CLI. Call ``counts`` once the line is in the journal."""
         self.step()
         self.journal.add_input(line)
         counts()
         self.step()
 
     def uuid(self, number: int) -> str:
-        """The uuid of a prompt, by its number."""
+        """Return the uuid of a prompt by its index; 0 creates a new one."""
         if number == 0:
             self.uuids.append(f"p{len(self.uuids)}")
         return self.uuids[max(number or -1, -len(self.uuids))]
@@ -292,7 +293,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @initialize(mcp=st.sets(servers), steps=st.sampled_from([0, 1, 2, 3, 3]))
     def begin(self, mcp: set[str], steps: int) -> None:
-        """Most scripts begin where something may happen."""
+        """Start the process, initialize it and attach a driver, or only the first of these steps."""
         for step in (self.start, self.initialized, lambda: self.drive(client="a", take=False, mcp=mcp))[:steps]:
             step()
             self.is_what_the_page_says()
@@ -304,7 +305,7 @@ class Ledgers(RuleBasedStateMachine):
         self.journal.begin(["cli"], began=self.count)
         self.count += 1
         self.runs = True
-        self.oracle.ended("starting")  # and nothing of the process before is open
+        self.oracle.ended("starting")  # a new process starts without open questions and prompts
         self.ledger.process_started()
 
     @precondition(lambda self: self.runs)
@@ -348,7 +349,7 @@ class Ledgers(RuleBasedStateMachine):
             self.replied(id, reply, expected)
 
     def replied(self, id: str, reply: bytes, expected: Any) -> None:
-        """The supervisor has answered for a server that nobody serves."""
+        """Check and write the supervisor's answer for an MCP server that no driver serves."""
         response = json.loads(reply)["response"]
         assert response == {"subtype": "success", "request_id": id, "response": {"mcp_response": expected}}
         self.written(reply, lambda: self.oracle.happens(id, "answer"))
@@ -398,7 +399,7 @@ class Ledgers(RuleBasedStateMachine):
         about = {"task_id": name, "task_type": kind, "description": "d"}
         about |= {} if is_backgrounded is None else {"is_backgrounded": is_backgrounded}
         message = self.cli_says(type="system", subtype="task_started", parent_task_id=owner, **about)
-        if is_backgrounded is not False:  # one in the foreground belongs to its turn
+        if is_backgrounded is not False:  # a task in the foreground is part of its turn
             self.oracle.tasks.add(name)
         assert self.ledger.received(message) is None
 
@@ -408,7 +409,7 @@ class Ledgers(RuleBasedStateMachine):
     )
     @killable
     def task_ends(self, name: str, how: str, patch: bool) -> None:
-        """By either of two messages; or it goes on, and something else of it has changed."""
+        """End a task by ``task_updated`` or ``task_notification``. If ``how`` is "running", it only changes."""
         if patch or how == "running":
             told = {"subtype": "task_updated", "patch": {"status": "killed" if how == "stopped" else how}}
         else:
@@ -422,7 +423,7 @@ class Ledgers(RuleBasedStateMachine):
     @rule(names=st.sets(tasks))
     @killable
     def tasks_are(self, names: set[str]) -> None:
-        """The list of all tasks. How those have ended that are no longer in it, it does not say."""
+        """Send the list of all background tasks. The list does not say how the removed tasks ended."""
         listed = [
             {"task_id": name, "task_type": TASKS[name][0], "parent_task_id": TASKS[name][1], "description": "d"}
             for name in sorted(names)
@@ -447,7 +448,7 @@ class Ledgers(RuleBasedStateMachine):
         assert [oracle.happens(id, "end") for id in died] == ["died"] * len(died)
         settled = dict(oracle.states)
         oracle.ended("ended")
-        # What died stays settled until another process may use its id.
+        # The questions of the old process stay settled until a new process may reuse their ids.
         oracle.states = settled
         self.runs = False
 
@@ -602,7 +603,7 @@ def test_the_tables_of_the_page_are_those_of_the_code() -> None:
 def test_a_ledger_does_what_the_tables_of_the_page_say_with_a_crash_between_any_two_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # nobody takes the power away
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # the test simulates no loss of power
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Ledgers,
         settings=settings(
@@ -611,7 +612,7 @@ def test_a_ledger_does_what_the_tables_of_the_page_say_with_a_crash_between_any_
     )
 
 
-#: How a session comes to what it does.
+#: State of a session -> the steps that lead to it.
 REACHED: dict[str, list[str]] = {
     "starting": ["start"],
     "idle": ["start", "initialized"],
@@ -620,7 +621,7 @@ REACHED: dict[str, list[str]] = {
     "ended": [],
     "lost": ["start", "crash"],
 }
-#: What then leads to something else.
+#: From one state to another -> the steps in between.
 LEADS: dict[tuple[str, str], list[str]] = {
     ("starting", "idle"): ["initialized"],
     ("starting", "running"): ["prompt", "initialized"],
@@ -727,7 +728,7 @@ def test_a_supervisor_that_was_killed_finds_in_the_journal_where_a_run_was_cut(s
 
 
 def test_a_prompt_behind_a_result_that_names_no_prompt_is_reported_as_owed() -> None:
-    """Of what came first, the journal knows the order."""
+    """The journal records that the prompt came after the result, so the result cannot have answered it."""
     machine = Ledgers()
     try:
         machine.begin(mcp=set(), steps=3)
@@ -775,7 +776,7 @@ def test_a_prompt_that_the_cli_puts_back_into_its_queue_is_owed_again() -> None:
 
 
 def test_calls_of_a_driver_that_leaves_are_answered_and_its_handshake_is_remembered() -> None:
-    """The machine holds each step against the page; here it takes steps that chance takes seldom."""
+    """Run a sequence that random scripts seldom produce. The machine compares each step with the tables."""
     machine = Ledgers()
     try:
         machine.begin(mcp={"one"}, steps=3)
@@ -859,7 +860,7 @@ def test_an_answer_to_initialize_that_is_too_long_is_not_kept(monkeypatch: pytes
 
 
 def test_a_session_is_idle_when_its_run_is_over_and_not_when_its_first_turn_is() -> None:
-    """The subagent goes on behind the first result, and its end brings a turn."""
+    """The subagent continues after the first result, and its end starts another turn."""
     ledger = Ledger()
     ledger.received(ControlResponse.success(INITIALIZE_ID, {}))
     lives: list[Life] = []

@@ -77,7 +77,7 @@ def test_a_reader_that_another_has_removed_in_the_same_turn_is_not_called(loop: 
     def read(mine: int, other: int) -> None:
         called.append(mine)
         loop.remove_reader(other)
-        loop.add_reader(other, called.append, -1)  # another reader of the same number has nothing to do with it
+        loop.add_reader(other, called.append, -1)  # a later reader of the same descriptor is independent
         loop.remove_reader(other)
         loop.stop()
 

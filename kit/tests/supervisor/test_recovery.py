@@ -137,14 +137,14 @@ async def test_a_damaged_session_is_told_in_the_log_and_the_others_are_there(tmp
         assert '"unreadable"' in (supervisor.path / "log.ndjson").read_text()
 
 
-#: Leads a session, leaves a process in it, says its pid, and ends.
+#: A program that starts a child in its session, prints the child's pid, and ends.
 LEAVES_A_PROCESS = (
     "import subprocess; print(subprocess.Popen(['sleep', '1000'], stdin=-3, stdout=-3, stderr=-3).pid, flush=True)"
 )
 
 
 def left_behind(**environment: str) -> tuple[int, int]:
-    """A session whose leader has ended: its number, and the pid of the process that is left in it."""
+    """Create a session whose leader ends. Return the session id, and the pid of the process that remains in it."""
     command = [sys.executable, "-c", LEAVES_A_PROCESS]
     with subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.PIPE, env={**os.environ, **environment}
@@ -187,7 +187,7 @@ async def test_a_cli_that_somebody_else_has_reaped_gets_no_signal() -> None:
     child = Child(["true"], cwd="/", env={}, descriptors=64)
     os.waitpid(child.pid, 0)
     group, stranger = left_behind()
-    child.pid = group  # as if the pid had been given again
+    child.pid = group  # simulates a reused pid
     try:
         child.signal(signal.SIGKILL)
         child.close()

@@ -283,7 +283,7 @@ def test_what_a_process_has_begun_that_has_died_is_not_waited_for(
 
 @every_backend
 def test_a_subagent_that_began_before_the_cursor_is_waited_for(backend: Backend) -> None:
-    """The supervisor says that it works: the lines that told of it are not read again."""
+    """The supervisor reports the subagent, because the client does not read the lines before the cursor again."""
 
     async def main() -> None:
         supervisor = SupervisorPeer()

@@ -44,7 +44,7 @@ def test_the_stream_ends_as_that_of_a_process(
         async with session:
             if when == "then":
                 wire.say(type="supervisor_ended", **ended)
-                supervisor.say(numbered(2))  # of another process
+                supervisor.say(numbered(2))  # a line of the next process
             got: list[Any] = []
             if error is None:
                 await collect(session, got)
@@ -169,7 +169,7 @@ def test_what_was_not_acknowledged_is_sent_again_and_counts_once(backend: Backen
             assert len(lost) == 2
         wire.lose()
         supervisor.acknowledges = True
-        supervisor.prompts, supervisor.owed = [], []  # its line has not arrived
+        supervisor.prompts, supervisor.owed = [], []  # the line with the prompt has not arrived
         again, second = supervisor.connect(session.cursor)
         async with second:
             await second.send_again(lost)
@@ -212,7 +212,7 @@ def test_what_is_not_acknowledged_is_bounded(backend: Backend, monkeypatch: pyte
                 with pytest.raises(HandleError, match="not acknowledged"):
                     await session.query("x" * 3000, uuid="p2")
             supervisor.say(*(Peer.permission(f"q{number}") for number in range(20)))
-            await wire.answer_to("q19")  # answers go on, and are not kept
+            await wire.answer_to("q19")  # the session continues to answer, but does not keep the answers
             assert sum(map(len, session.unacknowledged)) < 4096
             wire.say(type="supervisor_accepted", lines=21)
             with anyio.fail_after(10):

@@ -1,11 +1,14 @@
-"""A session of a supervisor in any order: what the CLI says, what is taken and answered, and connections that end.
+"""Random scripts run an attached session: messages, prompts, questions, answers and lost connections in any order.
 
-The promises: over all connections each line reaches the consumer once, in order, wherever chunks are cut and whoever
-reads; the cursor is that of the last message taken; each question that is open when a driver attaches, or comes later,
-is asked there once, and one that is settled never; the supervisor gets each prompt once, and at most one answer counts;
-what is owed is known to the run. A script runs in one event loop, in virtual time.
+The tests check these promises over all connections:
 
-``CLAUDE_WIRE_LONG=1`` runs more of them.
+- Each line reaches the consumer once and in order, wherever chunks end.
+- The cursor is the position of the last message that the consumer took.
+- A driver is asked each open question once, and a settled question never.
+- The supervisor receives each prompt once, and at most one answer to a question counts.
+- The run knows which prompts are owed.
+
+A script runs in one event loop, in virtual time. ``CLAUDE_WIRE_LONG=1`` runs more scripts.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ SOON = 1.0
 
 
 class CutWire(Wire):
-    """A connection whose bytes are in flight until the script delivers them, and whose other direction may be dead."""
+    """A connection that holds the supervisor's bytes until the script delivers them, and may drop the client's."""
 
     def __init__(self, supervisor: SupervisorPeer) -> None:
         super().__init__(supervisor)
@@ -59,7 +62,7 @@ class World:
     def __init__(self) -> None:
         self.host = SupervisorPeer()
         self.count = 0
-        #: The messages for a consumer, with the number of their line.
+        #: The line number and key of each message that the consumer must receive.
         self.expected: list[tuple[int, str]] = []
         self.taken: list[str] = []
         self.asked: list[str] = []
@@ -67,7 +70,7 @@ class World:
         self.queried: list[str] = []
         self.cursor: Cursor | None = None
         self.again: list[bytes] = []
-        # Of the session that is open.
+        # The state of the current connection.
         self.session: Session | None = None
         self.wire: CutWire | None = None
         self.is_driver = False
@@ -215,13 +218,13 @@ class World:
         assert self.session.cursor == Cursor("s1", 1, number)
 
     async def lose(self, share: float) -> None:
-        """The connection ends, with some of what is in flight; the client takes some of what has come, and leaves."""
+        """Deliver a share of the bytes in flight, and end the connection. The client may take its messages first."""
         session, wire = self.session, self.wire
         if session is None or wire is None:
             return
         wire.deliver(share)
         wire.lose()
-        if share < 0.5:  # else it leaves without looking
+        if share < 0.5:  # otherwise the client leaves without taking the messages
             with pytest.raises(DetachedError) as caught:
                 await self.take_all(session)
             assert caught.value.cursor == session.cursor
@@ -232,7 +235,7 @@ class World:
         self.session = self.wire = None
 
     async def end(self) -> None:
-        """A last client drives, answers all and takes all."""
+        """Attach a last driver that answers all questions and takes all messages."""
         self.answers_all = True
         await self.connect("driver")
         assert self.session is not None
@@ -300,7 +303,7 @@ async def play(script: list[tuple[Any, ...]]) -> None:
     await world.end()
 
 
-#: A line that is cut between two connections, behind a question that was answered while the answer got lost.
+#: A script in which the answer to a question gets lost, and the connection then ends in the middle of a line.
 LOST_ANSWER: list[tuple[Any, ...]] = [
     *(("connect", "driver"), ("ask",), ("message",), ("deliver", 1.0), ("sleep", 0.02), ("deaf",), ("answer", 0)),
     *(("query",), ("message",), ("deliver", 0.5), ("take", 2), ("lose", 0.1), ("connect", "driver")),

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 #: The user "nobody" of most systems.
 NOBODY = 65534
-#: Connects to a socket as another user, and prints the first line that comes.
+#: A program that connects to a socket as another user, and prints the first line that it receives.
 STRANGER = """
 import os, socket, sys
 os.setuid(int(sys.argv[2]))

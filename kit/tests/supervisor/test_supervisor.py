@@ -1,4 +1,4 @@
-"""A supervisor and its clients, over its socket."""
+"""A supervisor serves its clients over its socket."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def modules() -> list[ModuleType]:
 
 
 def module_of(name: str) -> ModuleType:
-    """The module that a bound is defined in."""
+    """Return the module of the supervisor that defines a bound."""
     defined = re.compile(rf"^{name} = ", re.M)
     (found,) = (each for each in modules() if defined.search(Path(str(each.__file__)).read_text(encoding="utf-8")))
     return found
@@ -71,7 +71,7 @@ def silent(supervisor: RunningDaemon, session: str) -> socket.socket:
 
 
 def rest(client: socket.socket) -> list[Any]:
-    """The frames of the supervisor among all that comes up to the end of a connection."""
+    """Read a connection to its end. Return the frames of the supervisor."""
     with client, client.makefile("rb") as file:
         client.settimeout(SECONDS)
         return [json.loads(line) for line in file if line.startswith(b'{"type":"supervisor_') and line.endswith(b"\n")]
@@ -86,7 +86,7 @@ async def until(happened: Callable[[], bool]) -> None:
 
 
 def managed_by(supervisor: RunningDaemon, answer: Any) -> ManagedSession:
-    """The session itself."""
+    """Return the supervisor's object for a session."""
     managed = supervisor.supervisor._sessions.find(answer["id"])
     assert managed is not None
     return managed
@@ -96,7 +96,7 @@ def script(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-# --- what is written on the page --------------------------------------------------------------------------------------
+# --- the bounds of the page -------------------------------------------------------------------------------------------
 
 MIB = 2**20
 
@@ -179,7 +179,7 @@ async def test_a_client_that_does_not_take_what_the_host_says_is_cut(
         client.prompt("p1", lines=20_000)
         await client.until("result")
         assert len(managed_by(supervisor, answer).clients) == 2
-        for _ in range(20):  # each time the role changes, every viewer is told
+        for _ in range(20):  # every viewer receives a frame each time the driver changes
             other = await supervisor.client()
             await other.ask({"attach": answer["id"], "role": "driver", "take": True})
             other.close()
@@ -237,7 +237,7 @@ async def test_a_cli_goes_on_when_its_questions_are_answered(tmp_path: Path, mon
         client.prompt("p1")
         assert (await client.get())["type"] == "supervisor_accepted"
         other = await supervisor.client()
-        assert (await other.ask({"attach": answer["id"]}))["line"] == 2  # and not the lines that the CLI has written
+        assert (await other.ask({"attach": answer["id"]}))["line"] == 2  # the CLI's next lines are not read yet
         response = {"subtype": "success", "request_id": "q0", "response": {}}
         client.send({"type": "control_response", "response": response})
         assert len(await client.until("last")) == 2002
@@ -260,7 +260,7 @@ def test_a_handshake_that_comes_again_takes_the_room_of_the_one_before(monkeypat
     ledger = Ledger()
     for _ in ledger.drive(Serves(mcp=["tools"])):
         pass
-    for number in range(50):  # as many processes of the CLI
+    for number in range(50):  # 50 processes of the CLI
         ledger.process_started()
         for method in ("initialize", "notifications/initialized", "tools/list"):
             message = {"jsonrpc": "2.0", "id": number, "method": method}
@@ -354,7 +354,7 @@ async def test_a_driver_is_not_read_while_so_much_waits_for_its_cli(
             client.prompt(f"p{number}", content="x" * 10_000)
         await until(lambda: managed_by(supervisor, answer).waits_for(managed_by(supervisor, answer).driver))
         waits = (supervisor.path / "sessions" / answer["id"] / "parts" / "000001" / "stdin.ndjson").stat().st_size
-        assert waits < 400_000  # what its pipe holds, what one read takes, and the bound
+        assert waits < 400_000  # the sum of the pipe's capacity, one read, and the bound
         flag.touch()
         heard = [line["uuid"] for line in await _until_heard(client, "p399") if line["type"] == "heard"]
         assert heard[1:] == [f"p{number}" for number in range(400)]
@@ -394,7 +394,7 @@ async def test_above_its_budget_a_journal_has_its_last_parts_and_no_client_keeps
         client.prompt("p1", lines=20_000)
         while (await client.get())["type"] != "result":
             sizes.append(journal.size)
-        chunk = 2 * 64 * 1024  # with the order of its lines
+        chunk = 2 * 64 * 1024  # one read of output and the rows of its lines in order.jsonl
         assert 1.25 * budget < max(sizes) <= 2 * budget + budget // 8 + chunk
         assert len(managed_by(supervisor, answer).clients) == 1, "who reads nothing was cut off"
         assert journal.size <= budget + budget // 8 + chunk

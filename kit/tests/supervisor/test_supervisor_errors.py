@@ -1,4 +1,4 @@
-"""The errors of a supervisor's client."""
+"""The exceptions that a supervisor's client raises."""
 
 from __future__ import annotations
 

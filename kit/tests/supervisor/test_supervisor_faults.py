@@ -25,7 +25,7 @@ from supervisors import SECONDS, Client, RunningDaemon, hosting, limits
 
 pytestmark = pytest.mark.anyio
 
-#: The line of a shell script that plays the CLI: it answers ``initialize``.
+#: The line with which a shell script, in the role of the CLI, answers ``initialize``.
 ANSWER = (
     '{"type":"control_response","response":'
     '{"subtype":"success","request_id":"claude_wire_supervisor_initialize","response":{}}}'
@@ -38,7 +38,7 @@ def anyio_backend() -> str:
 
 
 class SlowClient:
-    """A client that reads only what it is told to, so that the rest stays with the supervisor."""
+    """A client that reads only on request, so that the supervisor has to keep unread lines."""
 
     def __init__(self, supervisor: RunningDaemon) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
@@ -54,7 +54,7 @@ class SlowClient:
         await asyncio.wait_for(self.loop.sock_sendall(self.socket, data), SECONDS)
 
     async def lines(self, count: int | None = None) -> list[Any]:
-        """So many lines, or all up to the end of the connection."""
+        """Return the next `count` lines, or all lines until the connection ends."""
         data = bytearray(self.kept)
         found = data.count(b"\n")
         while count is None or found < count:
@@ -78,7 +78,7 @@ async def slow(supervisor: RunningDaemon) -> AsyncIterator[SlowClient]:
 
 
 def script(text: str) -> list[str]:
-    """A CLI that is a shell's script; it answers ``initialize`` first."""
+    """Return the command of a fake CLI: a shell script that first answers ``initialize``."""
     return ["sh", "-c", f"read -r line; echo '{ANSWER}'; {text}"]
 
 
@@ -102,7 +102,7 @@ async def test_the_end_of_a_cli_is_told_behind_all_of_its_lines(tmp_path: Path) 
         await client.send({"create": supervisor.spec(argv=script(lines))})
         (managed,) = await started(supervisor)
         await until(lambda: not managed.runs)
-        # An answer that comes behind the end of the CLI does not wait for the lines.
+        # The answer to `create` is already there when the CLI has ended. The lines follow when the client reads.
         got = await client.lines(1 + 1 + 20_000 + 1 + 2)
         cli = [line for line in got if not str(line.get("type")).startswith("supervisor_")]
         assert [line["n"] for line in cli[1:-1]] == list(range(20_000))
@@ -125,7 +125,7 @@ async def test_a_client_that_cannot_take_a_frame_lacks_no_line(tmp_path: Path, m
         await until(lambda: len(managed.clients) == 2)
         drives = managed.driver
         (views,) = managed.clients - {drives}
-        # The driver's socket fails when the next lines come, and the viewer's takes half of what is said of that.
+        # The driver's socket fails at the next lines. The viewer's socket takes only part of the frame about that.
         drives._client = Failing(drives._client, [OSError(errno.EPIPE, "gone")])
         views._client = Failing(views._client, [7] * 3)
         drives.managed.clients = Ordered([drives, views])
@@ -140,7 +140,7 @@ async def test_a_client_that_cannot_take_a_frame_lacks_no_line(tmp_path: Path, m
 
 
 class Ordered(set[Any]):
-    """A set of clients that are gone through in this order."""
+    """A set of clients that iterates in a fixed order."""
 
     def __init__(self, clients: list[Any]) -> None:
         super().__init__(clients)
@@ -151,7 +151,7 @@ class Ordered(set[Any]):
 
 
 class Failing:
-    """A socket that takes only so many bytes, or fails, for so many sends."""
+    """A socket whose first sends fail or accept only a few bytes, as `faults` says."""
 
     def __init__(self, client: socket.socket, faults: list[Any]) -> None:
         self.client = client
@@ -196,7 +196,7 @@ async def test_a_line_without_an_end_is_refused_in_bounded_memory(
             if attached:
                 await client.send({"attach": answer["id"]}, {"type": "keep_alive"})
             await client.lines(3 if attached else 0)
-            with suppress(ConnectionError):  # it is told while it still sends
+            with suppress(ConnectionError):  # the supervisor may refuse the line before all of it is sent
                 await client.send_bytes(b"x" * (connections.MAX_LINE_BYTES + 1024 * 1024) + b"\n")
             told = (await client.lines())[-1]
             assert "at most 67,108,864 are taken" in told["reason" if attached else "message"]
@@ -310,7 +310,7 @@ async def test_a_cli_that_reads_nothing_holds_up_its_driver_and_nobody_else(
         prompts = [prompt(f"p{n}", "x" * 100_000) for n in range(40)]
         sends = asyncio.create_task(driver.send(*prompts))
         await until(lambda: managed.waits_for(managed.driver))
-        # Another one drives. What the first one still sends is refused, since it is a viewer.
+        # The second client becomes the driver. The first one is now a viewer, so its further lines are refused.
         await second.send({"attach": answer["id"], "role": "driver", "take": True})
         assert (await second.lines(1))[0]["role"] == "driver"
         await sends
@@ -318,7 +318,7 @@ async def test_a_cli_that_reads_nothing_holds_up_its_driver_and_nobody_else(
         assert told[-1]["line"] == len(prompts)
         assert told[-1]["type"] == "supervisor_refused"
         accepted = sum(line["type"] == "supervisor_accepted" for line in told)
-        # The second one is held up as well; that it goes away is noticed all the same.
+        # The second driver is held up as well, but the supervisor still notices that it disconnects.
         await second.send(prompt("q"))
         await until(lambda: not managed.driver._reads)
         second.socket.close()
@@ -406,7 +406,7 @@ async def test_a_cli_without_a_pidfd_is_not_left_running(tmp_path: Path, monkeyp
             patch.setattr(children, "began_at", lambda _pid: None)
             assert (await client.ask({"create": supervisor.spec(), "detach": True}))["error"] == "start"
         assert descriptors() == before
-        assert own_children() <= children_before  # that are not waited for would be among them
+        assert own_children() <= children_before  # a process that was not waited for would be a new child
 
 
 def own_children() -> set[str]:
@@ -463,7 +463,7 @@ async def test_a_session_on_a_full_disk_waits_is_told_of_and_can_be_stopped(
 
 
 async def test_what_a_cli_leaves_in_its_pipes_is_a_line_and_its_end_is_noticed(tmp_path: Path) -> None:
-    """A process of its own holds the pipes open, the last line has no end, and standard error is more than is kept."""
+    """A grandchild holds the pipes open, the last line has no newline, and standard error exceeds its bound."""
     async with hosting(tmp_path / "h") as supervisor:
         flood = "head -c 3000000 /dev/zero | tr '\\0' 'e' >&2"
         last = '{"type":"result","subtype":"success","is_error":false,"user_message_uuids":["p1"]}'

@@ -1,7 +1,7 @@
-"""A supervisor under any script: CLIs that speak in pieces, clients that come, read, die and come back, disks that are
-full, and supervisors that are killed. What each client gets is held against what the CLI has said.
+"""Random scripts run a supervisor. Each client must receive exactly the lines that the CLI wrote.
 
-``CLAUDE_WIRE_LONG=1`` runs more of them.
+CLIs write lines in pieces, clients attach, read, die and return, disks become full, and supervisors are killed.
+``CLAUDE_WIRE_LONG=1`` runs more scripts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _write = os.write
 
 
 class KilledError(SystemExit):
-    """The supervisor was killed here: an event loop stops for it at once."""
+    """Raised to simulate that the supervisor was killed. It is a SystemExit, so an event loop stops immediately."""
 
 
 class Client:
@@ -52,7 +52,7 @@ class Client:
         self.line = -1
         self.drives = False
         self.command = command
-        #: What it has sent, each with what it counts as; how much of that was taken or refused.
+        #: The kind and value of each sent line. The supervisor has accepted or refused the first `answered` of them.
         self.sent: list[tuple[str, Any]] = []
         self.answered = 0
         self.unsent = b""
@@ -71,7 +71,7 @@ class Client:
             self.unsent = b""
 
     def read(self, size: int) -> bool:
-        """Whether something has come."""
+        """Read and check up to `size` bytes. Return whether there was data."""
         self.send_bytes(b"")
         try:
             data = self.socket.recv(size)
@@ -145,7 +145,7 @@ class Client:
 
 
 class Connection(connection.Connection):
-    """Its socket takes as little as the kernel allows, so that a client is behind soon."""
+    """A connection with the smallest send buffer that the kernel allows, so that a client soon falls behind."""
 
     __slots__ = ()
 
@@ -155,7 +155,7 @@ class Connection(connection.Connection):
 
 
 class Hosts(RuleBasedStateMachine):
-    """One session of a supervisor."""
+    """The state machine: one session of a supervisor with a fake CLI and clients."""
 
     @initialize(budget=st.sampled_from([4_000, 20_000, 1 << 30]))
     def start(self, budget: int) -> None:
@@ -166,18 +166,18 @@ class Hosts(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.errors: list[Any] = []
         self.loop.set_exception_handler(lambda _loop, context: self.errors.append(context))
-        #: All lines of the session; what its CLI has said of the next one; the last line that a client has seen.
+        #: All complete lines of the CLI, the start of its next line, and the last line number that a client received.
         self.said: list[bytes] = []
         self.partial = b""
         self.seen = 0
-        #: The last line of each process that has ended.
+        #: The number of the last line of each process that has ended.
         self.ends: set[int] = set()
         self.clients: list[Client] = []
         self.cursors: list[int] = [0]
         self.first = 1
         self.questions = 0
         self.uuids = 0
-        #: Bytes that the disk takes before it is full; and before the supervisor is killed.
+        #: The number of bytes until the disk is full, and until the supervisor is killed.
         self.room: int | None = None
         self.lives: int | None = None
         self._inputs: dict[str, list[Any]] = {}
@@ -226,11 +226,11 @@ class Hosts(RuleBasedStateMachine):
 
     def turn(self) -> None:
         """Run one turn of the event loop."""
-        with suppress(RuntimeError):  # a supervisor that was killed has left a loop that is to stop
+        with suppress(RuntimeError):  # after KilledError the loop stops before the coroutine is done
             self.loop.run_until_complete(asyncio.sleep(0))
 
     def step(self, count: int = 5) -> None:
-        """Let the loop run for a while; a supervisor that is killed meanwhile has a next one."""
+        """Run the loop for a few turns. If the supervisor is killed meanwhile, start the next one."""
         try:
             for _ in range(count):
                 self.turn()
@@ -267,7 +267,7 @@ class Hosts(RuleBasedStateMachine):
             self.is_killed()
 
     def is_killed(self) -> None:
-        """Nothing is written any more, and nothing remains but files."""
+        """Drop the killed supervisor without another write, keep its files, and start a new one."""
         self.lives = 0
         self.task.cancel()
         with mock.patch.object(os, "write", side_effect=OSError(errno.ENOSPC, "killed")):
@@ -289,7 +289,7 @@ class Hosts(RuleBasedStateMachine):
         record = self.supervisor._sessions._records[self.id]
         if not ran:
             return
-        # What the journal lacks, nobody has seen. A line that was cut off is one of its own.
+        # No client has received a line that the journal lacks. A line that was cut off counts as a line.
         assert record.line >= self.seen
         del self.said[record.line :]
         last = self.last_line()
@@ -305,7 +305,7 @@ class Hosts(RuleBasedStateMachine):
         self.ends_count = len(self.clis.all)
 
     def last_line(self) -> bytes:
-        """Of the last part; nothing if it has no line."""
+        """Return the last line of the last part, or nothing if that part has no lines."""
         parts = os.path.join(self.path, "sessions", self.id, "parts")
         with open(os.path.join(parts, max(os.listdir(parts)), "stdout.ndjson"), "rb") as file:
             lines = file.readlines()
@@ -453,10 +453,10 @@ class Hosts(RuleBasedStateMachine):
             self.loop.call_soon(self.supervisor._tick)
             self.step()
 
-    # --- what holds
+    # --- invariants
 
     def inputs(self) -> list[Any]:
-        """All lines of input that the journal has, or had before its first parts were removed."""
+        """Return all lines of input in the journal, including those of parts that were removed later."""
         parts = os.path.join(self.path, "sessions", self.id, "parts")
         for name in os.listdir(parts):
             try:
@@ -476,7 +476,7 @@ class Hosts(RuleBasedStateMachine):
         inputs = self.inputs()
         answers = Counter(m["response"]["request_id"] for m in inputs if m["type"] == "control_response")
         assert max(answers.values(), default=1) == 1
-        # A prompt that a process was not given before it ended may be given to the next one, under the same uuid.
+        # Uuids of prompts may repeat: the next process may receive a prompt that the last one did not read.
         assert not self.errors, self.errors
 
     def teardown(self) -> None:
@@ -512,7 +512,7 @@ class Hosts(RuleBasedStateMachine):
 
 
 TestHosts = Hosts.TestCase
-# The ordinary run has the same scripts each time; the long one has others.
+# The ordinary run repeats the same scripts each time. The long run uses random ones.
 TestHosts.settings = settings(
     max_examples=EXAMPLES, stateful_step_count=60, deadline=None, derandomize="CLAUDE_WIRE_LONG" not in os.environ
 )

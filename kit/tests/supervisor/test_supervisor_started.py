@@ -1,4 +1,4 @@
-"""What a supervisor says of how the CLI of a session was started."""
+"""A supervisor reports how it started the CLI of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question that the driver has no callback for stays open, for one who has: no answer is made up."""
+"""A question without a callback in the driver stays open for a later driver. The session invents no answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def anyio_backend() -> str:
 
 
 class Connection:
-    """The connection of a client that has attached already."""
+    """The connection of a client that is already attached."""
 
     def __init__(self, answer: Attached, client: Client, send: Any) -> None:
         self.answer = answer
@@ -41,7 +41,7 @@ class Connection:
 
 
 def session_of(client: Client, answer: Any, **callbacks: Any) -> AttachedSession:
-    """A session over the connection of a client that has attached."""
+    """Return a session over the connection of a client that is already attached."""
 
     async def send(line: bytes) -> None:
         client.writer.write(line)
@@ -64,7 +64,7 @@ async def test_a_question_without_a_callback_waits_for_a_driver_who_has_one(tmp_
                         break
                 while await open_questions(supervisor, answer) == []:
                     await anyio.sleep(0.01)
-                # Whatever the session says to the question goes before what it asks for now.
+                # If the session answered the question, the answer would precede this request.
                 await session.set_permission_mode("plan")
             assert await open_questions(supervisor, answer) == ["q1"]
             cursor = session.cursor
