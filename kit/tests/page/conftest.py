@@ -1,4 +1,4 @@
-"""The fixtures that all tests of the page share."""
+"""Fixtures that all tests of the page share."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def server() -> Iterator[PageServer]:
-    """A service without sessions."""
+    """A fake service for the page, without sessions."""
     with serve_page() as running:
         yield running

@@ -13,10 +13,10 @@ from page_scene import scene
 from page_server import PageServer
 
 DOCS = ROOT / "docs"
-#: With this the pictures of the documentation are taken anew.
+#: If this environment variable is set, the tests take the screenshots of the documentation again.
 PICTURES = bool(os.environ.get("CLAUDE_WIRE_PICTURES"))
 
-#: The contrast of each text with what is behind it, by WCAG 2.2: text, ratio, and how large it is.
+#: Return each visible text and the ratio of its contrast with the background, as WCAG 2.2 defines it.
 CONTRASTS = """() => {
   const channels = (text) => text.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => [r, g, b].map((one) => one / 255)
@@ -41,19 +41,19 @@ CONTRASTS = """() => {
   }
   return found;
 }"""
-#: What ends right of the window.
+#: Return the elements that extend beyond the right edge of the window.
 STICKING_OUT = """() => [...document.querySelectorAll("body *")]
   .filter((one) => one.checkVisibility() && !one.closest("pre, .skip"))
   .filter((one) => one.getBoundingClientRect().right > innerWidth + 0.5)
   .map((one) => one.outerHTML.slice(0, 100))"""
-#: Whatever takes the focus or a value, and its name for a screen reader.
+#: Return the controls and landmarks that have no name for a screen reader.
 UNNAMED = """() => [...document.querySelectorAll(
   "button, input, select, textarea, progress, [role], nav, main, aside, section, dialog")]
   .filter((one) => one.checkVisibility())
   .filter((one) => !(one.getAttribute("aria-label") || one.getAttribute("aria-labelledby") || one.labels?.length ||
     (one.localName === "button" && one.textContent.trim()) || ["status", "alert"].includes(one.getAttribute("role"))))
   .map((one) => one.outerHTML.slice(0, 120))"""
-#: Names that are of other elements, and ids that are there twice.
+#: Return duplicate ids, and ids in attributes such as ``aria-labelledby`` that no element has.
 BROKEN = """() => {
   const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
   const twice = ids.filter((id, at) => ids.indexOf(id) !== at);
@@ -146,7 +146,7 @@ def test_told_to_a_screen_reader(browser: Any, server: PageServer) -> None:
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_focus_order(browser: Any, server: PageServer, width: int) -> None:
-    """Tab goes through all that can be used, in the order in which it stands, and the focus is seen."""
+    """The Tab key reaches every control in reading order, and the focus is visible."""
     scene(server)
     with open_page(browser, server.entry, width=width) as tab:
         tab.page.wait_for_selector("#questions .main")

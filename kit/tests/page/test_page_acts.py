@@ -57,7 +57,7 @@ def test_answer_by_mouse(browser: Any, server: PageServer, button: str, body: An
     ],
 )
 def test_answer_by_keyboard(browser: Any, server: PageServer, keys: list[str], body: Any) -> None:
-    """From the prompt to the answer and back, without a mouse. A number as an id stays a number."""
+    """A user reaches a question from the prompt, answers and returns by keyboard. A numeric id stays a number."""
     session = server.add("one", question(7))
     with open_page(browser, server.entry) as tab:
         tab.page.wait_for_selector("#questions .main")
@@ -71,7 +71,7 @@ def test_answer_by_keyboard(browser: Any, server: PageServer, keys: list[str], b
 
 
 def test_typing_answers_nothing(browser: Any, server: PageServer) -> None:
-    """A question that comes while a person types takes neither the focus nor a key."""
+    """A question that arrives while a user types takes neither the focus nor a keystroke."""
     session = server.add("one")
     with open_page(browser, server.entry) as tab:
         tab.wait_level()
@@ -96,7 +96,7 @@ def test_answered_elsewhere(browser: Any, server: PageServer) -> None:
 
 
 def test_answered_elsewhere_while_the_answer_is_on_its_way(browser: Any, server: PageServer) -> None:
-    """The event with the answer that counts comes before the service refuses the other one."""
+    """The event with the other client's answer arrives before the service refuses this one."""
     session = server.add("one", question("q"))
     with open_page(browser, server.entry) as tab:
         on_their_way: list[Any] = []
@@ -124,7 +124,7 @@ def test_question_settled_by_another_client(browser: Any, server: PageServer) ->
 
 @pytest.mark.parametrize(("allowed", "words"), [(True, "Allowed"), (False, "Denied")])
 def test_how_another_client_has_answered(browser: Any, server: PageServer, allowed: bool, words: str) -> None:
-    """The service knows at once that a question is settled; the result of the tool tells how. So does a reload."""
+    """The page first shows only "answered". The later event shows whether the tool was allowed, also after a reload."""
     session = server.add("one", question(7), question("7"))
     with open_page(browser, server.entry) as tab:
         tab.page.wait_for_selector('#questions [data-key="7"]')
@@ -199,7 +199,7 @@ def test_an_interrupt_overtakes_no_prompt(browser: Any, server: PageServer) -> N
         tab.page.fill("#prompt", "Hello")
         tab.page.press("#prompt", "Enter")
         tab.page.click("#stop")
-        tab.page.evaluate("() => fetch('sessions').then((reply) => reply.json())")  # comes behind what was sent before
+        tab.page.evaluate("() => fetch('sessions').then((reply) => reply.json())")  # sent after the others
         assert session.posts == []
         on_their_way[0].continue_()
         assert [what for what, _ in session.wait_for_posts(2)] == ["prompts", "interrupt"]
@@ -259,7 +259,7 @@ def test_ended_session(browser: Any, server: PageServer) -> None:
 
 
 def test_an_ended_session_is_resumed_by_keyboard(browser: Any, server: PageServer) -> None:
-    """With the keyboard alone: to the button, and on in the prompt."""
+    """A user reaches the button by keyboard, and the focus then moves to the prompt."""
     session = server.add("one")
     with open_page(browser, server.entry) as tab:
         tab.wait_level()
@@ -309,7 +309,7 @@ def test_a_session_without_its_environment_is_resumed_by_the_only_profile(
 
 
 def test_token(browser: Any, server: PageServer) -> None:
-    """The token is traded for a cookie, and is gone from the address; without it the page says what it needs."""
+    """The page exchanges the token for a cookie and removes it from the URL. Without a token, it asks for one."""
     server.add("one", {"type": "claude_response", "content": "Welcome."})
     with open_page(browser, server.url) as tab:
         tab.page.get_by_text("it contains the token for this page").wait_for()
@@ -323,7 +323,7 @@ def test_token(browser: Any, server: PageServer) -> None:
 
 
 def test_what_a_profile_lets_one_choose(browser: Any, server: PageServer) -> None:
-    """It stands in the dialog of a new session; what is not chosen stays as the profile has it."""
+    """The dialog of a new session offers the profile's choices. Settings without a choice keep the profile's value."""
     server.choices = {"permission_mode": ["default", "plan"], "model": ["sonnet", "opus"], "max_turns": [1, 5]}
     server.options = {"model": "sonnet"}
     with open_page(browser, server.entry) as tab:

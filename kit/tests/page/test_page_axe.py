@@ -13,7 +13,7 @@ from page_server import PageServer
 
 pytest.importorskip("axe_playwright_python", reason="the group page of pyproject.toml has axe-core")
 AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
-#: Each barrier with the elements that have it.
+#: Run axe-core. Return the impact and id of each violation, with up to five of its elements.
 FOUND = """async () => {
   const { violations } = await axe.run();
   return violations.map(({ id, impact, nodes }) => [impact, id, nodes.slice(0, 5).map((one) => one.html)]);
@@ -38,7 +38,7 @@ SHOWN: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-#: On a narrow screen the list of sessions is folded, and has the heading.
+#: Expected violations: on a narrow screen the list of sessions, which contains the heading, is hidden.
 KNOWN = {"page-has-heading-one"}
 
 

@@ -47,7 +47,7 @@ def test_service_is_away(browser: Any, server: PageServer) -> None:
 
 
 def test_another_journal(browser: Any, server: PageServer) -> None:
-    """If the service no longer knows the last event, the page begins anew, and shows each event once."""
+    """If the service no longer knows the page's last event, the page loads all events again and shows each once."""
     session = server.add("one", {"type": "claude_response", "content": "Lost."})
     with open_page(browser, server.entry) as tab:
         tab.page.get_by_text("Lost.", exact=True).wait_for()

@@ -1,4 +1,4 @@
-"""What tools were given and what they returned, thoughts, pictures and cuts: folded, and it opens."""
+"""Inputs and outputs of tools, thinking, images and truncated texts are folded on the page and open on a click."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def text(*lines: str) -> list[dict[str, str]]:
 
 
 def png(width: int, height: int) -> str:
-    """A picture of one colour, as base64."""
+    """Return a PNG image of one colour, as base64."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -34,7 +34,7 @@ def png(width: int, height: int) -> str:
 
 
 def test_the_output_of_a_command_opens(browser: Any, server: PageServer) -> None:
-    """With its first and its last lines; a button between them shows the others."""
+    """The output shows its first and last lines, and a button between them shows the others."""
     lines = [f"line {number}" for number in range(1, 101)]
     started = call("t", title="Run the tests", command="make test", input={"command": "make test", "timeout": 5000})
     server.add("one", started, call("t", command="make test", state="succeeded", content=text(*lines)))
@@ -61,7 +61,7 @@ def test_a_command_that_failed_stands_open_with_its_exit_code(browser: Any, serv
 
 
 def test_a_change_of_a_file_is_a_comparison(browser: Any, server: PageServer) -> None:
-    """First what the call asks for, and then what was changed, with the numbers of the lines."""
+    """The page first shows the requested change, and after the result the actual change with line numbers."""
     asked = ["-old <b>", "+new"]
     session = server.add("one", call("t", kind="file_edit", path="a.py", input={"file_path": "a.py"}, change=asked))
     with open_page(browser, server.entry) as tab:
@@ -158,7 +158,7 @@ def test_where_a_turn_was_cut(browser: Any, server: PageServer) -> None:
 
 
 def test_what_a_recorded_session_has(browser: Any, server: PageServer) -> None:
-    """Each call has a part that opens, and in it the text of its result."""
+    """Each tool call has a part that opens and contains the text of its result."""
     events = events_of("04_tools_bypass_partial", details=True)
     server.add("one", *events, ended=True)
     results = {event["id"]: event["content"] for event in events if event.get("content") and "state" in event}

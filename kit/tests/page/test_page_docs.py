@@ -1,4 +1,4 @@
-"""The JavaScript of docs/web.md in a browser: its few lines show the texts of a conversation, each once."""
+"""Run the JavaScript example of docs/web.md in a browser. It shows each text of a conversation once."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SHOWS = """(texts) => {
 
 @pytest.mark.parametrize("recording", ["04_tools_bypass_partial", "05_perm_allow_deny"])
 def test_the_lines_of_the_document_show_each_text_once(browser: Any, server: PageServer, recording: str) -> None:
-    """Also where the connection is lost in between."""
+    """This holds even if the connection is lost in the middle."""
     events = events_of(recording)
     first = events[: len(events) // 2]
     session = server.add("one", *first)
     with open_page(browser, server.entry) as tab:
         tab.wait_level()
-        tab.page.goto(f"{server.url}sessions")  # a document of the same origin, without the page's own scripts
+        tab.page.goto(f"{server.url}sessions")  # same origin, but none of the page's scripts
         tab.page.evaluate(f"(id) => {{ {PROGRAM} }}", "one")
         session.wait_for_connections(2)
         tab.page.wait_for_function(SHOWS, arg=shown_of(first)["texts"])

@@ -18,20 +18,20 @@ HOSTILE = {
     "marks": "```\n<b>`**`\n" + "`" * 50 + "**" * 50 + "\n# \n- \n" + "\n```html <i>\n</code></pre><b>hit",
     "controls": "\x00\x07\x1b[31m\x7f\u2028\u2029\ufeff\ud83d\ude00 \udbff",
 }
-#: All elements that the page makes, in its head and in its body.
+#: The names of all elements that the page itself creates, in its head and in its body.
 OURS = {
     *("html", "head", "meta", "title", "link", "script", "body", "a", "nav", "div", "h1", "h2", "h3", "span", "button"),
     *("ul", "li", "p", "header", "dl", "dt", "dd", "aside", "section", "progress", "main", "footer", "form", "label"),
     *("textarea", "kbd", "dialog", "select", "option", "input", "noscript", "article", "code", "pre"),
     *("details", "summary"),
-    # Of Markdown; nothing hostile makes a link or a table.
+    # Elements that Markdown creates. Links and tables are left out, because the hostile texts must not create any.
     *("strong", "em", "br", "hr", "h4", "h5", "h6", "ol", "blockquote"),
 }
 ELEMENTS = "[...document.querySelectorAll('*')].map((one) => one.localName)"
 
 
 def everywhere(text: str) -> list[dict[str, Any]]:
-    """An event of each type, with this text in each field that may hold it."""
+    """Return an event of each type, with `text` in every field that accepts it."""
     call = {"type": "operation", "id": text, "kind": "command", "title": text, "command": f"{text} ", "path": text}
     asked = {
         "type": "permission_request",
@@ -79,7 +79,7 @@ def test_text_stays_text(browser: Any, server: PageServer, kind: str) -> None:
         wanted = text.replace("\ud83d\ude00", "\U0001f600")
         assert tab.shown()["texts"] == [read_markdown(wanted)] * 2
         assert tab.page.text_content("#name") == wanted
-        # Each text of others is isolated from what stands around it.
+        # Foreign text is isolated, so that its right-to-left characters cannot reorder the text around it.
         for selector in (".foreign", "#name", "#progress-step"):
             styles = tab.page.locator(selector).evaluate_all(
                 "(all) => all.map((one) => getComputedStyle(one).unicodeBidi)"
@@ -90,7 +90,7 @@ def test_text_stays_text(browser: Any, server: PageServer, kind: str) -> None:
 
 
 def test_what_a_person_decides_on_hides_nothing(browser: Any, server: PageServer) -> None:
-    """In a question and in a call, characters that are not seen, or change the order of others, are escapes."""
+    """Questions and calls show invisible and reordering characters as escapes, such as ``\\u202e``."""
     command = "rm -r \u202e\u2066build\u2069\u200b\u00a0\u0007 \U0001f600 caf\u00e9\n\t\u05d0"
     seen = "rm -r \\u202e\\u2066build\\u2069\\u200b\\u00a0\\u0007 \U0001f600 caf\u00e9\n\t\u05d0"
     call = {"type": "operation", "id": "t", "kind": "command", "title": "Clean up", "state": "started"}
@@ -103,8 +103,8 @@ def test_what_a_person_decides_on_hides_nothing(browser: Any, server: PageServer
         assert tab.page.text_content(".input dd >> nth=1").count("\\u202e") == 1
 
 
-#: Of the characters that ``exact`` escapes: how many of ours are missing, and what else there is that no engine escapes
-#: for its category. All of them would be a million.
+#: Return the characters that ``exact`` should escape but does not, and those that it escapes without a reason: their
+#: Unicode category is neither C nor Z. The full list of escaped characters would have a million entries.
 ESCAPED = """async (unseen) => {
   const { exact } = await import("/text.js");
   const missing = new Set(unseen), more = [];
@@ -149,7 +149,7 @@ def test_refusals_of_the_service_stay_text(browser: Any, server: PageServer) -> 
 
 
 LONG = 5_000_000
-#: Counts how often anything else of the page has its turn.
+#: Count in ``window.looks`` how often a timer of the page runs.
 LOOKS = """() => {
   window.looks = 0;
   const look = () => { window.looks += 1; setTimeout(look); };
@@ -159,7 +159,7 @@ LOOKS = """() => {
 
 @pytest.mark.parametrize("unit", ["x", "word ", "**a** `b`\n", "\U0001f600"])
 def test_five_megabytes(browser: Any, server: PageServer, unit: str) -> None:
-    """A long text is cut, in each place where it can stand, and a button gives more of it."""
+    """The page cuts a long text wherever it appears, and a button shows more of it."""
     text = unit * (LONG // len(unit.encode()))
     session = server.add("one")
     with open_page(browser, server.entry) as tab:
@@ -192,7 +192,7 @@ def test_five_megabytes(browser: Any, server: PageServer, unit: str) -> None:
 
 
 def test_long_text_does_not_hold_up_the_page(browser: Any, server: PageServer) -> None:
-    """The page goes on with its work between events: it looks at the time again and again."""
+    """Timers of the page continue to run between the events."""
     piece = {"type": "claude_response", "id": "m", "content": "word " * 100, "partial": True}
     session = server.add("one")
     with open_page(browser, server.entry) as tab:

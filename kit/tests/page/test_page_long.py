@@ -21,10 +21,10 @@ from served_program import ServedProgram, run_service
 
 #: Bytes that may be sent to a browser before it shows the end of a session.
 MAX_OPENED = 4 * 1024 * 1024
-#: The limits of kept.js, and what one more event may bring.
+#: The limits of kept.js, with a margin for one more event.
 MAX_ENTRIES, MAX_NODES = 1_000, 60_000
 
-#: What stands in view: the first answer, its number and its place in pixels.
+#: Return the first visible answer: its number, and its position in pixels.
 SEEN = """() => {
   const main = document.getElementById("main").getBoundingClientRect();
   for (const one of document.querySelectorAll("#log [data-kind=response]")) {
@@ -37,7 +37,7 @@ ANSWERS = "[...document.querySelectorAll('#log [data-kind=response] .body')].map
 
 @contextmanager
 def _session(folder: Path) -> Iterator[tuple[ServedProgram, httpx.Client, str]]:
-    """A service with a session of 100 MB, whose agent waits."""
+    """Start a service with a session of 100 MB, whose agent waits for a prompt."""
     with run_service(folder, long_agent(folder)) as program:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         with httpx.Client(base_url=program.url, headers=headers, timeout=60, trust_env=False) as client:
@@ -69,7 +69,7 @@ def _counting(tab: Tab) -> Iterator[list[int]]:
 
 
 def _scroll_up(tab: Tab) -> None:
-    """Scroll to where older entries are got, and wait until they are there: what is in view has not moved."""
+    """Scroll up until the page loads older entries. Check that the visible entries do not move."""
     first = tab.page.evaluate(f"{ANSWERS}[0]")
     tab.page.evaluate("document.getElementById('main').scrollTop = 200")
     before = tab.page.evaluate(SEEN)
@@ -94,7 +94,7 @@ def _nodes(tab: Tab) -> int:
 def test_a_session_of_100_mb(browser: Any, tmp_path: Path) -> None:
     with _session(tmp_path) as (program, client, id):
         assert client.get("/sessions").json()["sessions"][0]["line"] >= TURNS * 5
-        # The service that has read all of it goes: the next one has read nothing.
+        # Restart the service, so that it has read nothing of the session.
         program.stop()
         program.start()
         client.base_url = httpx.URL(program.url)
@@ -112,10 +112,10 @@ def test_a_session_of_100_mb(browser: Any, tmp_path: Path) -> None:
                 assert tab.page.locator("#log > .entry").count() <= MAX_ENTRIES
             assert numbers[0] < TURNS - 80
             assert _nodes(tab) < MAX_NODES
-            # What was let go between stands in one place, and the end is still there.
+            # The page removed entries in the middle. One gap marks them, and the last entries are still there.
             assert tab.page.locator("#log .gap").count() == 1
             assert numbers[-1] == TURNS - 1
-            # The end is live while one reads far above, and nothing moves.
+            # The end of the log still updates while the user reads far above, and the visible entries do not move.
             seen = tab.page.evaluate(SEEN)
             client.post(f"/sessions/{id}/prompts", json={"text": "once more"})
             tab.page.get_by_text("0 once more").wait_for(state="attached")
@@ -152,7 +152,7 @@ def _call(number: int, state: str, **fields: Any) -> dict[str, Any]:
 
 
 def test_what_began_in_older_events_and_ended_later_is_one(browser: Any, server: PageServer) -> None:
-    """A call, a subagent with its calls, a text and a question, each cut by the border between two pages."""
+    """A call, a subagent with its calls, a text and a question each begin on one page and end on the next."""
     question = {"requestId": "q", "tool": "Bash", "input": {"command": "ls"}, "options": ["allow once"]}
     agent = {"type": "subagent_progress", "agentId": "a", "name": "tests"}
     older = [
@@ -188,7 +188,7 @@ def test_what_began_in_older_events_and_ended_later_is_one(browser: Any, server:
 
 
 def test_older_entries_go_and_come_again(browser: Any, server: PageServer) -> None:
-    """The page keeps so many entries. The button does for the keyboard what scrolling does."""
+    """The page keeps MAX_ENTRIES entries. For keyboard users, a button loads older ones as scrolling does."""
     notices = ({"type": "notice", "kind": "info", "text": str(number)} for number in range(3_200))
     server.add("one", *notices, at_once=500)
     with open_page(browser, server.entry) as tab:

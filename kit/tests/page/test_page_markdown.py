@@ -1,4 +1,4 @@
-"""Markdown on the page: the same elements as in ``view --html``, also piece by piece, and a piece costs the same."""
+"""The page renders Markdown to the same elements as ``view --html``, even in pieces, each at constant cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from claude_wire_kit.html.markdown import markdown
 from markdown_samples import ATTACKS, SAMPLES
 from page_server import PageServer
 
-#: What a tree of elements is, without what each side adds: the button that copies, and the colours of code.
+#: Return a tree of elements without the parts in which the two renderers differ: copy button and code colours.
 TREE = """
 const tree = (node) => {
   if (node.nodeType === Node.TEXT_NODE) return node.data;
@@ -78,7 +78,7 @@ def test_a_text_that_came_in_pieces_is_as_one_that_came_whole(tab: Any, name: st
         assert bool(open) == (name not in ("nothing", "empty code"))
 
 
-#: Texts of 200 KB: of many blocks, and of one block of each sort.
+#: Generators of texts of 200 KB: one text of many blocks, and one text for each type of block.
 LONG = {
     "blocks": lambda number: f"Paragraph {number} with **strong** words and `code`.\n\n- one\n- two\n\n",
     "paragraph": lambda number: f"word{number} **strong** `code`\n",
@@ -87,7 +87,7 @@ LONG = {
     "table": lambda number: f"{'' if number else '| a | b |' + chr(10) + '|---|---|' + chr(10)}| {number} | `x` |\n",
     "line": lambda number: f"{'' if number else '```' + chr(10)}{number},",
 }
-#: Adds a text in pieces. Gives how many nodes and characters were set for each tenth of the pieces.
+#: Write a text in pieces. Return the changed nodes for each tenth of the pieces, and the characters.
 COUNTED = """async ([text, size]) => {
   const { Writer } = await import("/markdown.js");
   const body = document.createElement("div");
@@ -119,7 +119,7 @@ COUNTED = """async ([text, size]) => {
 
 @pytest.mark.parametrize("kind", LONG)
 def test_a_piece_costs_the_same_wherever_it_comes(tab: Any, kind: str) -> None:
-    """Of an answer of 200 KB the last tenth touches no more nodes than the others; a few times as many as there are."""
+    """The second half of a 200 KB answer changes about as many nodes per piece as the first half."""
     parts: list[str] = []
     while sum(map(len, parts)) < 200 * 1024:
         parts += (LONG[kind](number) for number in range(len(parts), len(parts) + 100))
@@ -127,7 +127,7 @@ def test_a_piece_costs_the_same_wherever_it_comes(tab: Any, kind: str) -> None:
     assert len(tenths) == 10
     assert chars > 100_000
     assert max(tenths[5:]) < 3 * max(tenths[:5])
-    # A block that is set anew with each piece would touch some hundred millions.
+    # If each piece rebuilt its whole block, the sum would be some hundred millions.
     assert sum(tenths) < 2_000_000
 
 
@@ -143,7 +143,7 @@ def test_an_answer_can_be_copied_and_so_can_its_code(browser: Any, server: PageS
 
 
 def test_copying_without_the_right_to(browser: Any, server: PageServer) -> None:
-    """A page that is not from this machine, without TLS, has no clipboard of its own."""
+    """A page from another machine without TLS has no ``navigator.clipboard``."""
     server.add("one", {"type": "claude_response", "content": "Some words"})
     with open_page(browser, server.entry) as tab:
         tab.page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
@@ -156,7 +156,7 @@ def test_copying_without_the_right_to(browser: Any, server: PageServer) -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
 def test_markdown_that_attacks(browser: Any, server: PageServer, attack: str) -> None:
-    """Whole and in pieces: nothing runs, nothing is loaded, and links lead to the web in another tab."""
+    """Hostile Markdown, whole or in pieces, runs and loads nothing. Its links open web pages in another tab."""
     pieces = [{"type": "claude_response", "id": "m", "content": one, "partial": True} for one in attack]
     server.add("one", {"type": "claude_response", "content": attack}, *pieces)
     loaded: list[str] = []

@@ -1,4 +1,4 @@
-"""Sessions as people use them, with the agent of the demo: choices, reasons, notice, settings, names, the queue."""
+"""A user works with the demo agent: choices, reasons, notifications, settings, names, and queued prompts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_edit_is_allowed_and_done(browser: Any, tmp_path: Path) -> None:
 
 
 def test_choices(browser: Any, tmp_path: Path) -> None:
-    """One of several, several, and words of one's own; the answer can be given when each question has one."""
+    """Questions with one choice, several choices and free text. The Answer button works once each is answered."""
     with guided(browser, tmp_path) as shop:
         shop.say("Ask me a question")
         answer = shop.page.get_by_role("button", name="Answer", exact=False).first
@@ -92,7 +92,7 @@ def test_title_icon_and_notification(browser: Any, tmp_path: Path) -> None:
 
 
 def test_done_is_the_run_and_not_the_turn(browser: Any, tmp_path: Path) -> None:
-    """While a subagent works in the background, nothing is done. Its end brings the last turn of the run."""
+    """The page does not say "done" while a subagent works in the background. Its end starts the last turn."""
     with guided(browser, tmp_path, AWAY) as shop:
         shop.say("background")
         shop.tab.wait_for_turns(1)
@@ -108,7 +108,7 @@ def test_done_is_the_run_and_not_the_turn(browser: Any, tmp_path: Path) -> None:
         assert shop.tab.shown()["prompts"] == ["background"]
 
 
-#: Keeps what the page tells a person who looks at it.
+#: The same script for a visible page: it only records the notifications.
 HERE = AWAY.replace("document.hasFocus = () => false;", "")
 
 
@@ -122,7 +122,7 @@ def _open_questions(shop: Guided, id: str) -> list[Any]:
 
 
 def test_a_session_that_is_not_shown_asks_and_is_done(browser: Any, tmp_path: Path) -> None:
-    """The title, the icon and a notification say it, and the list; until the session is opened."""
+    """The title, the icon, a notification and the list show this until the user opens the session."""
     with guided(browser, tmp_path, HERE) as shop:
         id = shop.client.post("/sessions", json={"profile": "agent", "name": "Books"}).json()["id"]
         shop.client.post(f"/sessions/{id}/prompts", json={"text": "Run the tests"})
@@ -169,7 +169,7 @@ def _until_state(events: httpx.Response) -> Iterator[str]:
 
 
 def test_model_and_mode(browser: Any, tmp_path: Path) -> None:
-    """Switched on the page; what another client switches is seen."""
+    """The page changes the model and the mode, and shows changes by other clients."""
     with guided(browser, tmp_path) as shop:
         shop.page.locator("#model option", has_text="Guide mini").wait_for(state="attached")
         shop.page.select_option("#model", "guide-mini")
@@ -206,7 +206,7 @@ def test_rename_end_and_delete(browser: Any, tmp_path: Path) -> None:
 
 
 def test_the_queue_is_seen_and_edited(browser: Any, tmp_path: Path) -> None:
-    """Also in another tab, which knows of a prompt that it waits."""
+    """Another tab shows the queued prompts as well, and follows their removal."""
     with guided(browser, tmp_path) as shop:
         shop.say("Run the tests")
         shop.page.wait_for_selector("#questions .main")
@@ -270,7 +270,7 @@ def test_a_menu_whose_new_rows_are_on_their_way_has_only_rows_that_fit(browser: 
         shop.page.focus("#prompt")
         shop.page.keyboard.type("@")
         shop.page.locator("#complete li", has_text="README.md").wait_for()
-        shop.page.route("**/files?*", lambda route: None)  # no answer comes
+        shop.page.route("**/files?*", lambda route: None)  # the request stays unanswered
         shop.page.keyboard.type("two")
         assert shop.page.locator("#complete li").all_text_contents() == ["two words.txt"]
         shop.page.keyboard.press("Tab")
@@ -279,7 +279,7 @@ def test_a_menu_whose_new_rows_are_on_their_way_has_only_rows_that_fit(browser: 
         assert shop.page.is_hidden("#complete")
 
 
-#: Puts a file into an event of the page, as a browser does: "paste" or "drop", a type, and its base64.
+#: Dispatch a "paste" or "drop" event with a file, given its media type and base64 data.
 GIVE = """([kind, type, data]) => {
   const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));
   const given = new DataTransfer();
@@ -345,7 +345,7 @@ def test_search_over_names_and_texts(browser: Any, tmp_path: Path) -> None:
 
 
 def test_sessions_of_the_cli_on_disk(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opened to be read, and gone on with."""
+    """A user opens a session of the CLI to read it, and then continues it."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", os.fspath(tmp_path / "cli"))
     keep_session(tmp_path / "cli", tmp_path)
     with guided(browser, tmp_path) as shop:
@@ -363,7 +363,7 @@ def test_sessions_of_the_cli_on_disk(browser: Any, tmp_path: Path, monkeypatch: 
 
 
 def test_all_that_the_agent_offers_is_seen(browser: Any, tmp_path: Path) -> None:
-    """Each row of its list, in one session: steps and subagents, a plan, an image, Markdown, a stop, an error."""
+    """One session shows every feature in the demo agent's list, for example steps, subagents, a plan and an image."""
     with guided(browser, tmp_path) as shop:
         page = shop.page
         shop.say("Hello!")

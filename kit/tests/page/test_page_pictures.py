@@ -1,6 +1,6 @@
-"""What a person meets in the midst of a turn, on a wide and on a narrow screen, in the light and in the dark.
+"""The page in the middle of a turn fits a wide and a narrow screen, in the light and the dark theme.
 
-With ``CLAUDE_WIRE_PICTURES`` set, the pictures of the documentation are taken anew.
+With ``CLAUDE_WIRE_PICTURES`` set, the tests take the screenshots of the documentation again.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from guided_page import Guided, guided
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PICTURES = bool(os.environ.get("CLAUDE_WIRE_PICTURES"))
 
-#: The width and height of each screen, and its colours.
+#: Name of a screen -> its width, height and colour scheme.
 SCREENS = {
     "1600-light": (1600, 900, "light"),
     "1600-dark": (1600, 900, "dark"),
     "360-light": (360, 740, "light"),
     "360-dark": (360, 740, "dark"),
 }
-#: Those of which the documentation has a picture.
+#: The names of the screenshots that the documentation uses.
 TAKEN = {"question-1600-light", "question-360-dark", "streaming-1600-dark", "reconnected-1600-light"}
 
 
@@ -40,11 +40,11 @@ def _screen(browser: Any, folder: Path, name: str) -> Iterator[Guided]:
 
 
 def _take(shop: Guided, name: str) -> None:
-    """Nothing sticks out of the screen. Take its picture, if one is wanted."""
+    """Check that nothing extends beyond the screen. Take the screenshot if the documentation uses it."""
     page = shop.page
     assert page.evaluate("document.documentElement.scrollWidth") == page.viewport_size["width"]
     if PICTURES and name in TAKEN:
-        # The folder of a test has a long path, which no person has.
+        # Replace the long path of the test's folder by a realistic one.
         page.evaluate(
             """(folder) => {
               const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

@@ -18,7 +18,7 @@ from served_program import ServedProgram, run_service
 
 
 class Service:
-    """The service, and an HTTP client that is not a browser."""
+    """The running service, and an HTTP client for it besides the browser."""
 
     def __init__(self, program: ServedProgram) -> None:
         self.program: ServedProgram = program
@@ -38,7 +38,7 @@ class Service:
         return id
 
     def events(self, id: str, turns: int) -> list[dict[str, Any]]:
-        """All events of a session, up to the end of so many turns."""
+        """Return the events of a session until `turns` turns have ended."""
         found: list[dict[str, Any]] = []
         with self._client.stream("GET", f"/sessions/{id}/events?details=1") as reply:
             for line in reply.iter_lines():
@@ -69,7 +69,7 @@ def send(tab: Tab, **prompt: Any) -> None:
 
 
 def test_from_a_new_session_to_its_answers(browser: Any, service: Service) -> None:
-    """Started, prompted, asked and answered on the page alone: each event is there once, before and after a reload."""
+    """A user starts a session, prompts and answers on the page. Each event appears once, also after a reload."""
     with open_page(browser, service.entry) as tab:
         tab.page.click("#new")
         tab.page.get_by_label("Name").fill("By the page")
@@ -85,7 +85,7 @@ def test_from_a_new_session_to_its_answers(browser: Any, service: Service) -> No
         tab.wait_for_turns(2)
         id = tab.page.evaluate("location.hash").removeprefix("#session=")
         wanted = shown_of(service.events(id, 2))
-        assert len(wanted["texts"]) == 7  # the result of each turn is a text that was not said before
+        assert len(wanted["texts"]) == 7  # the result of each turn adds a text
         assert [json.loads(text) for text in wanted["prompts"]] == [{"lines": 3}, {"ask": "q1", "tool": "t1"}]
         assert wanted["questions"] == [["q1", "Bash", "allowed"]]
         assert tab.shown() == wanted
@@ -123,7 +123,7 @@ def test_two_tabs_of_one_question(browser: Any, service: Service) -> None:
 
 
 def test_the_service_restarts_under_the_page(browser: Any, service: Service) -> None:
-    """The page comes back by itself behind the last event; each event is there once."""
+    """The page reconnects by itself after its last event, and shows each event once."""
     id = service.create({"lines": 2})
     with open_page(browser, service.entry) as tab:
         tab.wait_for_turns(1)
@@ -161,7 +161,7 @@ def test_what_ends(browser: Any, service: Service) -> None:
 
 
 def test_a_session_that_has_ended_goes_on(browser: Any, service: Service) -> None:
-    """Also in a tab that did not resume it; what was said before stands there once."""
+    """A tab that did not resume the session shows the new turns as well, and each old text once."""
     id = service.create({"lines": 2}, {"exit": 3})
     with open_page(browser, service.entry) as tab:
         tab.page.get_by_text("The session has ended with exit code 3.").wait_for()
@@ -178,7 +178,7 @@ def test_a_session_that_has_ended_goes_on(browser: Any, service: Service) -> Non
 
 
 def test_files_of_the_page(service: Service) -> None:
-    """Each has its type and the policy of the service; there is no other file, and nothing but GET."""
+    """Each file has its media type and the security policy. Other files do not exist, and only GET is allowed."""
     with httpx.Client(base_url=service.program.url, trust_env=False) as client:
         page = client.get("/")
         assert page.headers["content-type"] == "text/html; charset=utf-8"

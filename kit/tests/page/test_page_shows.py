@@ -42,7 +42,7 @@ def test_each_event_once(browser: Any, server: PageServer, recording: str, detai
 
 
 def test_events_as_they_come(browser: Any, server: PageServer) -> None:
-    """At each step the page shows what there is so far: pieces of a text, then the text in their place."""
+    """After each event the page shows everything so far. A complete text replaces its pieces."""
     session = server.add("one")
     text = {"type": "claude_response", "id": "m.0"}
     steps = [
@@ -57,7 +57,7 @@ def test_events_as_they_come(browser: Any, server: PageServer) -> None:
         tab.wait_level()
         for count, step in enumerate(steps, 1):
             session.publish(step)
-            # A marker behind the step: when it is there, so is the step.
+            # A marker after the step. When the page shows the marker, it has also processed the step.
             session.publish({"type": "notice", "kind": "info", "text": f"step {count}"})
             tab.page.get_by_text(f"step {count}", exact=True).wait_for()
             wanted = shown_of(steps[:count])
@@ -76,7 +76,7 @@ def test_reload_in_a_turn(browser: Any, server: PageServer) -> None:
 
 
 def test_two_tabs(browser: Any, server: PageServer) -> None:
-    """Both show the same, also a prompt that one of them has sent; a question is answered once."""
+    """Both tabs show the same, including a prompt that one of them sent. A question is answered once."""
     session = server.add("one", *events_of("05_perm_allow_deny"))
     with open_page(browser, server.entry) as tab:
         tab.wait_for_turns(1)
@@ -100,7 +100,7 @@ def test_two_tabs(browser: Any, server: PageServer) -> None:
 
 
 def test_prompt_stays_after_reload(browser: Any, server: PageServer) -> None:
-    """A prompt stands behind the events before which it was sent."""
+    """After a reload, a prompt keeps its place after the events that preceded it."""
     session = server.add("one", {"type": "claude_response", "content": "Welcome."})
     order = "[...document.querySelectorAll('#log .body')].map((one) => one.textContent.trimEnd())"
     with open_page(browser, server.entry) as tab:
@@ -164,7 +164,7 @@ def test_an_error_that_is_a_text_stands_there_once(browser: Any, server: PageSer
 
 
 def test_prompts_of_other_clients(browser: Any, server: PageServer) -> None:
-    """Each prompt stands there once, where the CLI has taken it, whoever sent it, also after a reload."""
+    """Each prompt of any client appears once, at the place where the CLI took it, also after a reload."""
     session = server.add("one", {"type": "user_prompt", "content": "From a program"})
     order = "[...document.querySelectorAll('#log .body')].map((one) => one.textContent.trimEnd())"
     with open_page(browser, server.entry) as tab:
@@ -200,7 +200,7 @@ def test_a_description_stands_in_a_question_once(browser: Any, server: PageServe
 
 
 def test_the_list_says_what_the_conversation_knows(browser: Any, server: PageServer) -> None:
-    """The service says that the session is idle, as it does until it is asked again."""
+    """The list of sessions follows the events, although the service last reported the session as idle."""
     session = server.add("one", life="idle")
     asked = {"type": "permission_request", "requestId": "q", "tool": "Bash", "input": {}, "options": ["allow once"]}
     agent = {"type": "subagent_progress", "agentId": "a", "name": "tests"}
