@@ -34,7 +34,7 @@ class Point(msgspec.Struct):
 
 
 async def results_of(answer: Any, *messages: dict[str, Any], **arguments: Any) -> tuple[list[dict[str, Any]], Host]:
-    """The results of an agent for some prompts."""
+    """Send prompts to an agent. Return the results of its turns, and the host."""
     async with hosted(Agent(answer, **arguments)) as host:
         for message in messages or (prompt("go"),):
             await host.tell(message)
@@ -407,7 +407,7 @@ def test_a_turn_waits_while_its_host_does_not_read(virtual: VirtualBackend) -> N
             host.paused = None
             await host.until("result")
         assert said == 100
-        # The answer went before all that waited, but for the line that was being written.
+        # The answer overtakes all queued lines except the line that the agent was already writing.
         assert host.kinds.index("control_response/success") <= 1
 
     virtual.run(main)

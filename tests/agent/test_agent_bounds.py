@@ -25,7 +25,7 @@ def lines(*messages: dict[str, Any]) -> bytes:
 
 
 def busy() -> AgentProtocol:
-    """A protocol with a running turn."""
+    """Return a protocol with a running turn."""
     protocol = AgentProtocol(AgentSession(AgentOptions(), "m"))
     protocol.feed(lines(prompt("begin")))
     return protocol

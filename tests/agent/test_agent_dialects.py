@@ -1,4 +1,4 @@
-"""An agent in the dialects of other agents: its frames, and our own host against our own agent in each."""
+"""An agent in each dialect: the frames that it writes, and its conversation with a Session of this library."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def test_a_session_talks_with_an_agent_of_each_dialect(backend: Backend, dialect
             result = await session.ask("one")
             assert result.result == "You said one"
             result = await session.ask("tool")
-            if dialect is not STREAM_JSON:  # whose host gave no permission callback
+            if dialect is not STREAM_JSON:  # the host in STREAM_JSON has no permission callback
                 assert result.result == "contents"
-            if dialect is CLASSIC:  # interrupted by a signal alone
+            if dialect is CLASSIC:  # CLASSIC has no interrupt request: only a signal interrupts its agent
                 return
             results: list[ResultMessage] = []
             await session.query("slow")

@@ -37,7 +37,7 @@ async def uses_a_tool(turn: Turn) -> str:
 
 
 async def allow(host: Host, question: dict[str, Any]) -> None:
-    """Answer a permission question."""
+    """Answer a permission question of the agent with allow."""
     response = {"subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"}}
     await host.tell({"type": "control_response", "response": response})
 
@@ -126,7 +126,7 @@ def test_reading_stops_while_too_much_output_waits(virtual: VirtualBackend, know
             host.paused = anyio.Event()
             text = "x" * 1_000_000
             for _ in range(50):
-                # Each has an echo: of a prompt that is known, or in a turn that asks no model.
+                # The agent echoes each prompt: because its uuid is already known, or because shouldQuery is false.
                 await host.tell(prompt(text, "same" if known else None, shouldQuery=False))
             await anyio.sleep(1)
             assert MAX_UNWRITTEN <= host.service.protocol.unwritten < MAX_UNWRITTEN + 2_000_000
@@ -511,7 +511,7 @@ def test_an_agent_that_finds_out_a_dialect_knows_the_turn_under_way() -> None:
             await begun.wait()
             await host.tell({"type": "control", "action": "interrupt"})
             host.end()
-        # The policies are those of MIRIAD: an interrupted turn is no failure.
+        # In MIRIAD an interrupted turn is not a failure, so the exit code is 0.
         assert host.code == 0
 
     begun: anyio.Event

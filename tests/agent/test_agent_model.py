@@ -1,10 +1,10 @@
-"""An agent under any interleaving of what its host does, against what was asked of it.
+"""Generated scripts of host actions, in any order, run against an agent. The test checks the agent's messages.
 
-The promises: no prompt is lost and none is answered twice, each turn has exactly one result, each request one answer,
-and nothing waits without end, whatever the author's function does and whenever the host interrupts, asks, answers late
-or twice or never, ends its input or reads no more. A script runs in one event loop, in virtual time.
+The agent must answer each prompt exactly once, give each turn one result and each request one answer, and never wait
+forever. This must hold whatever the author's function does, and whenever the host interrupts, asks, answers late, twice
+or never, closes the input or stops reading. Each script runs in one event loop, in virtual time.
 
-``CLAUDE_WIRE_LONG=1`` runs more of them.
+``CLAUDE_WIRE_LONG=1`` runs more scripts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPTIONS = AgentOptions(
 
 
 async def author(turn: Turn) -> str:
-    """Does what the first word of the prompt says. The result has the texts of all prompts of the turn."""
+    """Do what the first word of the prompt says. Return the texts of all prompts of the turn."""
     said = [turn.text]
     how = turn.text.split()[0]
     if how == "slow":
@@ -44,7 +44,7 @@ async def author(turn: Turn) -> str:
         try:
             await anyio.sleep(1)
         except BaseException:
-            await turn.say("I go on")  # on trio, this raises again
+            await turn.say("I go on")  # on trio, this await raises Cancelled again
             raise
         await turn.say("slept")
     elif how == "linger":
@@ -63,7 +63,7 @@ async def make(given: dict[str, Any]) -> str:
 
 
 class World:
-    """A host of such an agent, and what it has done."""
+    """The host of the agent, with the prompts and requests that it has sent."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -110,7 +110,7 @@ class World:
         await self.host.tell(self.host.ask(request_id, subtype, **fields))
 
     async def answer(self, number: int, payload: dict[str, Any] | None) -> None:
-        """Answer a question, perhaps one that was answered or withdrawn."""
+        """Answer a question of the agent, possibly one that is already answered or cancelled."""
         if self.questions:
             request_id = self.questions[number % len(self.questions)]
             success = {"subtype": "success", "request_id": request_id, "response": payload}
@@ -168,7 +168,7 @@ async def play(script: list[tuple[Any, ...]]) -> None:
 
 def check(world: World) -> None:
     messages = world.host.messages
-    # Each prompt that was read is in one result, or was cancelled.
+    # Each prompt that the agent read is in exactly one result, or the agent reported it as cancelled.
     answered: list[str] = []
     cancelled: list[str] = []
     under_way = False
@@ -195,7 +195,7 @@ def check(world: World) -> None:
     named = set(world.uuids.values())
     for text in named:
         assert text in answered or text in cancelled, text
-    # Requests that were read have one answer each.
+    # Each request that the agent read has exactly one answer.
     answers = [m["response"]["request_id"] for m in messages if m["type"] == "control_response"]
     assert sorted(answers) == sorted(["init", *world.asked])
     state = [m["state"] for m in messages if kind(m) == "system/session_state_changed"]

@@ -29,7 +29,7 @@ def parse(*arguments: str, **environ: str) -> AgentOptions:
 
 
 def set_fields(options: AgentOptions) -> dict[str, Any]:
-    """The fields that are not as in a start without any argument."""
+    """Return the fields that differ from the options of an agent started without arguments."""
     plain = AgentOptions()
     values = {one.name: getattr(options, one.name) for one in dataclasses.fields(options)}
     return {name: value for name, value in values.items() if name != "argv" and value != getattr(plain, name)}
@@ -37,7 +37,7 @@ def set_fields(options: AgentOptions) -> dict[str, Any]:
 
 # --- What hosts write -------------------------------------------------------------------------------------------------
 
-#: The command lines of the SDKs (TypeScript 0.3.330, Python 0.2.187), and what they mean.
+#: Command lines that the SDKs write (TypeScript 0.3.330, Python 0.2.187), and the fields that they set.
 RECORDED: list[tuple[list[str], dict[str, Any]]] = [
     (
         [
@@ -89,7 +89,7 @@ def test_the_command_lines_of_both_sdks_are_read(arguments: list[str], expected:
 
 @each("flag", FLAGS, str)
 def test_every_flag_of_the_cli_is_read(flag: str) -> None:
-    """Each is its field, or stands in extra_args, and a prompt behind it stays one."""
+    """A flag sets its field or an entry of extra_args, and does not swallow the prompt after it."""
     name = ALIASES.get(flag, flag)
     field, known = BY_NAME.get(name, ("", None))
     if name in ("--print", "--version", "--help", "--verbose"):
@@ -146,7 +146,7 @@ def host_options(draw: st.DrawFn) -> dict[str, Any]:
             lambda extra: {name: None if f"--{name}" in WITHOUT_VALUE else text for name, text in extra.items()}
         )
     )
-    # What the CLI refuses together: test_options.py.
+    # The CLI refuses these fields in combination with others (see test_options.py).
     for name in ("session_id", "resume_session_at", "resume_drops_turn"):
         fields.pop(name, None)
     for name in ("system_prompt", "append_system_prompt"):
@@ -161,7 +161,7 @@ def test_parsing_is_the_inverse_of_writing(fields: dict[str, Any], prompt: str |
     options = AgentOptions.parse(host.argv(prompt), {})
     for one in dataclasses.fields(Flags):
         written = getattr(host, one.name)
-        # An empty list of these writes nothing.
+        # An empty mcp_config adds no flag, so the agent has None.
         expected = None if one.name == "mcp_config" and written == () else written
         assert getattr(options, one.name) == expected
     assert options.prompt == prompt
@@ -238,7 +238,7 @@ def test_how_arguments_are_read(arguments: list[str], expected: dict[str, Any]) 
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_what_is_wrong_is_told_with_its_flag(arguments: list[str], told: str) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole text is compared
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the next line compares the whole text
         parse(*arguments)
     assert str(caught.value) == told
 
@@ -253,7 +253,7 @@ def test_any_arguments_are_read_or_refused_with_a_line(arguments: list[str]) -> 
     try:
         options = parse(*arguments)
     except ValueError as error:
-        assert str(error).isprintable()  # noqa: PT017 - both ways are right
+        assert str(error).isprintable()  # noqa: PT017 - parse may raise or return
     else:
         assert options.argv == tuple(arguments)
 

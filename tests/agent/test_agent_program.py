@@ -96,13 +96,13 @@ def prompt(text: str) -> bytes:
 
 
 def ended(process: subprocess.Popen[bytes], data: bytes = b"") -> tuple[int, list[dict[str, Any]], str]:
-    """Give the last input. The exit code, the messages, and the standard error."""
+    """Write `data`, close stdin and wait for the end. Return the exit code, the messages and stderr."""
     out, err = process.communicate(data, timeout=SECONDS)
     return process.returncode, [json.loads(line) for line in out.splitlines()], err.decode()
 
 
 def until(process: subprocess.Popen[bytes], kind: str) -> None:
-    """Read until a message of that type came."""
+    """Read lines through the first message of this type."""
     assert process.stdout is not None
     while json.loads(process.stdout.readline())["type"] != kind:
         pass
@@ -131,7 +131,7 @@ def test_the_version_is_one_line(start: Start) -> None:
 def test_help_is_printed_without_a_look_at_the_input(start: Start, arguments: list[str]) -> None:
     process = start(*arguments)
     assert process.stdout is not None
-    out = process.stdout.read().decode()  # the input stays open
+    out = process.stdout.read().decode()  # stdin stays open: --help must not wait for it
     assert process.wait(SECONDS) == 0
     assert out.startswith("Usage: agent.py [FLAGS] [PROMPT]\n")
     for flag in ("--print", "--output-format", "--help", "--model", "--json-schema"):
@@ -223,7 +223,7 @@ def test_nothing_but_lines_is_on_standard_output(start: Start) -> None:
     code, messages, err = ended(start(*STREAM), prompt("loud") + prompt("echo b"))
     assert (code, results(messages)) == (0, ["success", "success"])
     assert err.splitlines() == ["print", "descriptor", "child"]
-    # Its own input is kept from it.
+    # The agent reads stdin itself, so the author's input() finds it empty.
     said = [message["message"]["content"][0]["text"] for message in messages if message["type"] == "assistant"]
     assert said[0] == "''"
 
@@ -232,7 +232,7 @@ def test_nothing_but_lines_is_on_standard_output(start: Start) -> None:
 @pytest.mark.parametrize("work", ["forever", "thread"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_signals(start: Start, backend: str, work: str, number: signal.Signals, code: int) -> None:
-    """SIGINT ends the turn and the agent, SIGTERM the agent without another line; also while a thread is at work."""
+    """SIGINT ends the turn, then the agent. SIGTERM ends the agent immediately. Both work while a thread runs."""
     process = start(*STREAM, backend=backend)
     tell(process, prompt(work) + prompt("echo queued"))
     until(process, "assistant")
@@ -298,7 +298,7 @@ def test_files_are_streams_too(agent: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 def test_an_agent_at_a_terminal_says_that_it_waits_for_a_host(agent: Path) -> None:
-    from screens import AtTerminal, terminal_environment  # imports pty, which Windows does not have
+    from screens import AtTerminal, terminal_environment  # screens imports pty, which does not exist on Windows
 
     with AtTerminal([sys.executable, str(agent)], terminal_environment()) as terminal:
         terminal.type_when("agent.py waits for a host's lines of JSON; agent.py PROMPT gives one answer", "\x04")
@@ -338,7 +338,7 @@ def test_a_lifespan_that_raises_ends_it_with_1(start: Start, tmp_path: Path) -> 
 
 
 def test_exit_codes_are_those_of_the_dialect(start: Start) -> None:
-    """Of one dialect, whose codes differ from those of the others; tests/agent/test_agent_dialects.py has them all."""
+    """Check the exit codes of CLASSIC in real processes. tests/agent/test_agent_dialects.py checks every dialect."""
     assert ended(start(dialect="CLASSIC"), prompt("echo a"))[0] == 0
     assert ended(start(dialect="CLASSIC"), prompt("fail a"))[0] == 1
     assert ended(start("--max-turns", "many", dialect="CLASSIC"))[0] == 2

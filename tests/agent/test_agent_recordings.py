@@ -1,4 +1,4 @@
-"""An agent in the place of the recorded CLI: what it was sent gives what the CLI gave, whole and byte by byte."""
+"""An agent that replaces the recorded CLI: for the recorded input it writes the same kinds of messages as the CLI."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from virtual_time import VirtualBackend, every_virtual_backend
 
 STDERR: dict[str, str] = json.loads((DATA / "agent" / "stderr.json").read_text())
 BAD = sorted(STDERR)
-#: What an agent does not say: notes of the CLI about itself.
+#: Kinds of messages in which the CLI reports on itself. An agent never writes them.
 LEFT_OUT = ("system/status", "system/thinking_tokens", "system/informational", "system/background_tasks_changed")
-#: Recordings whose input ends in the middle, and behind which output.
+#: Recordings whose input ends in mid-turn -> the output message after which the host closes the input.
 ENDS_BEHIND = {"08_eof_midturn": "stream_event/content_block_start", "05_perm_eof": "control_request/can_use_tool"}
-#: What is played line by line.
+#: Recordings that the test plays line by line, in the recorded order of input and output.
 PLAYED = [
     name for name in names() if name.startswith(("12_multi", "05_perm", "08_", "12_state")) and name != "08_control"
 ] + ["16_interrupt_bash", "07_mcp"]
@@ -59,7 +59,7 @@ def expected(name: str) -> list[str]:
 
 
 def merged(found: Any) -> list[str]:
-    """Kinds without what is left out, and with one delta for several."""
+    """Return the kinds of messages without LEFT_OUT. Consecutive deltas count as one."""
     kept: list[str] = []
     for one in found:
         if one.startswith(LEFT_OUT) or (kept and one == kept[-1] == "stream_event/content_block_delta"):
@@ -83,7 +83,7 @@ def test_an_agent_says_what_the_cli_said_in_the_order_of_the_cli(
     script: list[tuple[str, Any]] = []
     for line in recording.files["order.jsonl"].splitlines():
         _, way, size = json.loads(line)
-        while size >= 0:  # the recorder wrote some lines at once
+        while size >= 0:  # one record of the recorder may hold several lines
             text = next(inputs if way == "in" else outputs, b"")
             size -= len(text) + 1 if way == "in" and text else size + 1
             if text:
@@ -114,7 +114,7 @@ def test_an_agent_says_what_the_cli_said_in_the_order_of_the_cli(
                 if message["type"] == "control_request":
                     ids[message["request_id"]] = ours["request_id"]
                 if name_of == "stream_event/content_block_start":
-                    await anyio.sleep(0.95)  # the recorder let it speak for a while
+                    await anyio.sleep(0.95)  # the recording host let the CLI write text for about a second
                 if name_of == ENDS_BEHIND.get(name):
                     host.end()
                     ended = True

@@ -1,4 +1,4 @@
-"""Structured output is checked against the JSON schema of the host, and a schema that cannot be used is told."""
+"""An agent checks structured output against the host's JSON schema, and reports a schema that it cannot use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def deep(depth: int) -> dict[str, Any]:
 
 
 async def answered(value: Any, schema: dict[str, Any]) -> tuple[dict[str, Any], Host]:
-    """The result of a turn whose function returns this; then one for a text, which no schema concerns."""
+    """Return the result of a turn whose function returns `value`, and the host. A second turn returns plain text."""
 
     async def answer(turn: Turn) -> Any:
         return value if turn.text == "structured" else "a text"
@@ -95,7 +95,7 @@ def listener() -> Iterator[socket.socket]:
 
 
 def fails(schema: dict[str, Any], error: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The turn ends with this error, and the author is told where."""
+    """Check that the turn ends with this error, and that stderr tells the author where."""
     result, _ = ASYNCIO.run(answered, {"n": 1}, schema)
     assert result["subtype"] == "error_during_execution"
     assert result["is_error"] is True
@@ -115,7 +115,7 @@ def fails(schema: dict[str, Any], error: str, capsys: pytest.CaptureFixture[str]
         ({"$ref": "#/$defs/nowhere"}, "PointerToNowhere"),
         ({"$ref": "#"}, "it refers to itself without end, or is nested too deeply"),
         (deep(400), "it refers to itself without end, or is nested too deeply"),
-        ({"$schema": ["draft"]}, ""),  # what it raises differs between versions
+        ({"$schema": ["draft"]}, ""),  # the error depends on the version of jsonschema
     ],
     ids=["no-schema", "no-pattern", "nowhere", "itself", "deep", "no-draft"],
 )

@@ -91,7 +91,7 @@ INFO = {"name": "calc", "version": "1"}
 
 
 class Calculator:
-    """An MCP server with one tool, that counts what it was asked."""
+    """An MCP server with one tool. It counts the requests that it receives."""
 
     def __init__(self) -> None:
         self.open = False
@@ -143,7 +143,7 @@ def test_mcp_servers_come_and_go_in_mid_session(backend: Backend) -> None:
 
 
 class Gated(Calculator):
-    """An MCP server that answers one of its methods only when it may."""
+    """An MCP server that holds back its answers to one method until the test opens a gate."""
 
     def __init__(self, method: str = "") -> None:
         super().__init__()
@@ -163,7 +163,7 @@ HANDSHAKE = ["initialize", "notifications/initialized", "tools/list"]
 
 
 async def all_connected(session: Any, names: list[str]) -> None:
-    """Wait until the agent has connected to these servers, and to no others."""
+    """Wait until the agent is connected to exactly these servers."""
     found: list[tuple[str, str]] = []
     while found != [(name, "connected") for name in names]:
         await anyio.lowlevel.checkpoint()
@@ -400,7 +400,7 @@ def test_every_block_that_an_agent_says_is_read_as_it_was(cls: type) -> None:
 
 @pytest.mark.parametrize("cls", REQUESTS, ids=lambda cls: cls.__name__)
 def test_every_request_of_a_host_has_one_answer(cls: type[ControlRequestBody[Any]]) -> None:
-    """Each is known by its class, and answered, if only by saying that it is not supported."""
+    """An agent answers every request of a host once, if only with the error that it does not support the request."""
     assert is_struct(cls)
     body = full(cls)
 

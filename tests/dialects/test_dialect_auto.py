@@ -61,7 +61,7 @@ def test_prompts_and_results_count_before_the_dialect_is_found_out() -> None:
     interrupted = InterruptedMessage(session_id="S")
     assert host.from_agent(interrupted) == [interrupted]
     assert host.dialect is MIRIAD
-    # Two are owed: the interrupted one, which has no result of its own, and that of this result.
+    # The host waits for two results: the interrupted turn gets a ResultCancelled, and this result ends the second turn.
     assert host.from_agent(RESULT) == [ResultCancelled(is_error=False, session_id="S"), RESULT]
 
 
@@ -93,6 +93,6 @@ def test_an_agent_finds_out_what_its_host_speaks(line: str, dialect: Dialect) ->
     assert agent.dialect is dialect
     if dialect in (STREAM_JSON, AUTO):
         assert given == [read(line)]
-    # The first line that tells decides for good.
+    # The first line that only one dialect has decides the dialect for the rest of the connection.
     agent.from_host(read('{"type":"control","action":"interrupt"}'))
     assert agent.dialect is (MIRIAD if dialect is AUTO else dialect)

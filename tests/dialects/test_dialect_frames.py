@@ -1,4 +1,4 @@
-"""Every frame of the dialects in both directions: what one side writes, to the byte, and what the other reads."""
+"""Every frame of the dialects in both directions: the exact bytes that one side writes, and what the other reads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from folders import DATA
 
 # --- what an agent writes ---------------------------------------------------------------------------------------------
 
-#: A message of an agent, and its frames in MIRIAD and CLASSIC; in JSON-RPC each is a response.
+#: A message of an agent, its frames in MIRIAD and in CLASSIC. JSON_RPC wraps each MIRIAD frame in a response.
 WRITTEN: list[tuple[Any, list[str], list[str]]] = [
     (
         AssistantMessage.of([ThinkingBlock("hm"), TextBlock("Hi"), ToolUseBlock("t", "Bash", {"a": 1})], model="m"),
@@ -181,7 +181,7 @@ def test_an_agent_asks_no_more_than_its_dialect_can(dialect: Dialect) -> None:
     for body in bodies:
         with pytest.raises(DialectError, match=f"{dialect.name} has no request {type(body).__struct_config__.tag}"):
             started(dialect).to_host(ControlRequest("1", body))
-    # What withdraws or answers nothing is no frame.
+    # These dialects have no frame for a cancel, and none for an answer to an unknown request.
     assert started(dialect).to_host(ControlCancelRequest("1")) == b""
     assert started(dialect).to_host(ControlResponse.success("1", {})) == b""
 
@@ -198,7 +198,7 @@ def test_a_host_reads_what_the_agent_said_however_it_is_cut(
         data = "".join(frame + "\n" for frame in frames).encode()
         connection = dialect.connect()
         whole = [one for line in fed(Decoder(), [data]) for one in connection.from_agent(line)]
-        # Those that are frames of a tool's result are blocks of a user message again.
+        # The host turns frames of tool results back into blocks of a user message.
         for one in whole:
             assert not isinstance(one, (ControlRequest, ControlResponse))
         if isinstance(message, UserMessage) and frames:
@@ -292,7 +292,7 @@ def test_the_example_of_miriad_byte_for_byte() -> None:
             agent.to_host(INIT)
             continue
         (meant,) = host.from_agent(message)
-        # Within an agent the answer counts as a turn, too.
+        # The agent counts the answer itself as a turn, so num_turns is higher by one.
         said = (
             meant if not isinstance(meant, ResultSuccess) else meant.__replace__(num_turns=(meant.num_turns or 0) + 1)
         )
@@ -369,4 +369,4 @@ def test_json_rpc_says_what_failed_under_the_id_that_it_belongs_to() -> None:
     (answer,) = host.from_agent(read(told))
     assert answer == ControlResponse.failure("1", "no status", error_code="-32603")
     (again,) = host.from_agent(read(told))
-    assert isinstance(again, ResultError)  # it was asked once
+    assert isinstance(again, ResultError)  # no request is open any more, so the host reads a result

@@ -1,6 +1,6 @@
-"""Hooks of the dialect whose description names hooks, and gives them no form on the wire: the host calls them.
+"""Hooks in CLASSIC, whose description names hooks but has no frames for them: the host calls them itself.
 
-The lines and the names are those of document [001].
+The lines and the hook names are those of document [001].
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ALLOW = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecisi
 
 
 class Told:
-    """What the hooks were told, in order, and what they answer."""
+    """Hook callbacks that record their inputs in order and return preset answers."""
 
     def __init__(self, **answers: Any) -> None:
         self.names: list[tuple[str, Any]] = []
@@ -48,7 +48,7 @@ class Told:
 
 
 async def run(peer: LinePeer, session: Session, *frames: dict[str, Any]) -> None:
-    """A turn of the agent with these lines."""
+    """Run one turn in which the agent writes these frames."""
     await session.query("Hello")
     peer.say(*frames, RESULT)
     with anyio.fail_after(DEADLINE):

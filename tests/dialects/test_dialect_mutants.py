@@ -64,7 +64,7 @@ def test_a_session_reads_on_behind_wrong_lines(backend: Backend, dialect: Dialec
                 peer.output.write(line.replace(b"\n", b" ") + b"\n")
             last = '{"type":"result","subtype":"success","result":"the last one"}'
             peer.say(f'{{"jsonrpc":"2.0","id":"x","result":{last}}}' if dialect is JSON_RPC else last)
-            await anyio.wait_all_tasks_blocked()  # some of it is read ahead
+            await anyio.wait_all_tasks_blocked()  # lets the session read some lines ahead
             async for message in session:
                 if isinstance(message, ResultMessage) and message.result == "the last one":
                     break
@@ -77,7 +77,7 @@ def test_a_session_reads_on_behind_wrong_lines(backend: Backend, dialect: Dialec
 def test_nothing_changes_when_sessions_take_turns_and_iterate_now_and_then(
     virtual: VirtualBackend, dialect: Dialect
 ) -> None:
-    """Wrong lines, cut anywhere, become what a connection makes of them that gets one after the other."""
+    """A session that reads corrupted lines in arbitrary chunks gives the same messages as a connection line by line."""
     data = b"".join(line.replace(b"\n", b" ") + b"\n" for line in mutants(LINES, 3, 300))
     connection, random = dialect.connect(), Random(3)
     expected = [one for message in Decoder().feed(data) for one in connection.from_agent(message)]
@@ -99,7 +99,7 @@ def test_nothing_changes_when_sessions_take_turns_and_iterate_now_and_then(
                         size = random.choice([1, 30, 200, 1000, 5000])
                         peer.output.write(data[at : at + size])
                         at += size
-                        await anyio.sleep(random.choice([0, 0.05]))  # in the second case it is read ahead
+                        await anyio.sleep(random.choice([0, 0.05]))  # after 0.05 s the session has read the chunk ahead
                         await take(session, random.randrange(20), 0.002)
                     while at >= len(data) and await take(session, 1, 1):
                         pass

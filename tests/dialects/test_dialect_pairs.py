@@ -1,8 +1,8 @@
-"""A host and an agent of the same dialect, under any interleaving of what the host does.
+"""A host and an agent of the same dialect run generated scripts: any order of the host's actions.
 
-The promises: each prompt is in one turn, unless the agent refuses it, and each turn has one result. Each request has
-its answer. The host's run ends soon after the agent's work, and nothing waits without end.
-A script runs in one event loop, in virtual time. ``CLAUDE_WIRE_LONG=1`` runs more of them.
+Each prompt must be in one turn, unless the agent refuses it. Each turn must have one result, and each request one
+answer. The host's run must end soon after the agent's work, and nothing may wait forever.
+Each script runs in one event loop, in virtual time. ``CLAUDE_WIRE_LONG=1`` runs more scripts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dialect_peer import LinePeer
 from virtual_time import VirtualBackend, every_virtual_backend
 
 EXAMPLES = 2_000 if os.environ.get("CLAUDE_WIRE_LONG") else 25
-#: Longest virtual time that all work takes, in seconds.
+#: Upper bound for the virtual time of a whole script, in seconds.
 LONGEST = 1_000
 
 STEPS = st.lists(
@@ -38,14 +38,14 @@ STEPS = st.lists(
 
 
 class Author:
-    """The function of an agent. Each prompt is one word, which begins with what the turn does for it."""
+    """The author of an agent. Each prompt is one word, whose beginning names what the turn does."""
 
     def __init__(self) -> None:
-        #: The prompts of each turn.
+        #: For each turn, its prompts.
         self.turns: list[list[str]] = []
 
     async def answer(self, turn: Turn) -> str:
-        """The result has the prompts of the turn: those that it began with, and those that came while it ran."""
+        """Return the prompts of the turn: those at its start, and those injected while it ran."""
         prompts = turn.text.split()
         self.turns.append(prompts)
         for prompt in list(prompts):
@@ -75,7 +75,7 @@ async def decide(request: CanUseToolRequest) -> PermissionResult:
 
 
 class World:
-    """A host, with the messages that it sent and received."""
+    """The host, with the prompts that it sent and the messages that it received."""
 
     def __init__(self, session: Session, dialect: Dialect, author: Author) -> None:
         self.session = session
@@ -109,7 +109,7 @@ class World:
         assert set(begun) <= set(self.prompts)
         assert len(begun) + len(refused) == len(self.prompts)
         assert len(results) == len(self.author.turns) + len(refused)
-        if self.dialect is not STREAM_JSON:  # which has one turn for all prompts that wait
+        if self.dialect is not STREAM_JSON:  # a turn of STREAM_JSON takes all waiting prompts
             injected = sum(message.message_count for message in self.received if isinstance(message, InjectedMessage))
             assert len(results) + injected == len(self.prompts)
             assert injected == 0 or self.dialect is MIRIAD
@@ -159,7 +159,7 @@ def test_prompts_that_wait_in_the_queue_of_classic_are_waited_for(virtual: Virtu
             async def answer() -> None:
                 peer.say({"type": "system", "subtype": "init", "session_id": "s"})
                 for _ in range(3):
-                    await anyio.sleep(1000)  # longer than a host waits for a turn that is announced
+                    await anyio.sleep(1000)  # longer than a host waits for the turn after an init
                     peer.say({"type": "result", "subtype": "success"})
 
             group.start_soon(answer)

@@ -22,7 +22,7 @@ from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD
 from claude_wire.errors import AuthenticationError, DialectError, ExecutionError, TurnCancelledError
 from claude_wire.messages import InitializeRequest
 
-#: Answers a prompt with an init, and SIGINT with the end of its turn.
+#: A program that writes an init after a prompt, and ends its turn when it receives SIGINT.
 INTERRUPTED = """
 def stop(number, frame):
     say(type="result", subtype="interrupted", session_id="s")

@@ -1,4 +1,4 @@
-"""Lines of another dialect that a session reads ahead: each is translated once, and keeps its place."""
+"""A session that reads lines of other dialects ahead translates each once, and keeps line numbers and offsets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def spoken(text: str) -> str:
 
 
 def seen(messages: list[Any]) -> list[Any]:
-    """Texts, and the places of invalid lines."""
+    """Return the text of each message; for an invalid line its number, offset and bytes."""
     return [
         (one.line_number, one.offset, one.raw)
         if isinstance(one, InvalidLine)
@@ -56,7 +56,7 @@ async def test_invalid_lines_keep_their_places(collects: bool) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(answer)
             assert (await session.status()).running
-        assert queued_bytes() - before > 5 * (len(first) + len(last))  # they wait as messages
+        assert queued_bytes() - before > 5 * (len(first) + len(last))  # the lines now wait in the queue as messages
         received = [message async for message in session.receive_response()]
         assert queued_bytes() == before
     bad = collected if collects else [one for one in received if isinstance(one, InvalidLine)]

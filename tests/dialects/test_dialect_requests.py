@@ -54,10 +54,10 @@ def test_miriad_interrupts_and_tells_its_status() -> None:
         *others, answer = host.from_agent(read(told))
         assert answer == ControlResponse.success(request_id, payload)
         assert [type(other) for other in others] == ([] if request_id == "1" else [InterruptedMessage])
-    # Nobody has asked now: what comes is for the consumer.
+    # No request is open now, so the host passes both frames to the consumer.
     for frame in (StatusMessage(running=False, session_id="S"), InterruptedMessage(session_id="S")):
         assert host.from_agent(frame) == [frame]
-    # An answer that says why not is an error; the same answer again is none.
+    # An error frame answers the open request. A second, equal frame answers nothing.
     (asked,) = agent.from_host(read('{"type":"control","action":"status"}'))
     failure = ControlResponse.failure(asked.request_id, "no status")
     assert text(agent.to_host(failure)) == '{"type":"system","subtype":"error","message":"no status"}'
@@ -72,11 +72,11 @@ def test_miriad_has_nothing_to_interrupt_between_turns() -> None:
     assert text(told) == '{"type":"system","subtype":"error","message":"No turn is currently running"}'
     assert agent.reply() == b""
     assert host.from_agent(read(told)) == [ControlResponse.success("1", {})]
-    assert host.from_agent(read(told)) == [read(told)]  # nobody has asked
+    assert host.from_agent(read(told)) == [read(told)]  # no request is open
     late = InterruptedMessage(session_id="S")
     assert host.from_agent(late) == [late]
     assert not host.result_may_be_missing
-    # A prompt begins its turn at once, though nothing was said yet.
+    # A prompt starts its turn immediately, before the agent writes anything.
     agent.from_host(read('{"type":"user","message":{"role":"user","content":"b"}}'))
     assert len(agent.from_host(read('{"type":"control","action":"interrupt"}'))) == 1
 
@@ -95,7 +95,7 @@ def test_miriad_names_the_session_of_the_last_prompt_that_has_one() -> None:
     ("count", "own_result"), [(-1, True), (0, True), (1, False), (5, False)], ids=["fewer", "none", "all", "more"]
 )
 def test_a_prompt_of_miriad_has_a_result_of_its_own_unless_it_was_injected(count: int, own_result: bool) -> None:
-    """After an interrupt, so the result is that of the second prompt, and the first has none; or that of both."""
+    """After an interrupt, one result ends the second prompt's turn, or the turn of both if the agent merged them."""
     host = MIRIAD.connect()
     for prompt in ("a", "b"):
         host.to_agent(UserMessage.of(prompt))
@@ -104,20 +104,20 @@ def test_a_prompt_of_miriad_has_a_result_of_its_own_unless_it_was_injected(count
     host.from_agent(InterruptedMessage(session_id="S"))
     missing = [ResultCancelled(is_error=False, session_id="S")] if own_result else []
     assert host.from_agent(RESULT) == [*missing, RESULT]
-    assert host.interrupt_may_be_unanswered  # no turn is left
+    assert host.interrupt_may_be_unanswered  # no turn runs, so the agent may not answer an interrupt
 
 
 def test_an_answer_of_miriad_that_never_comes_holds_up_no_other() -> None:
     host = MIRIAD.connect()
     for number, body in enumerate((InterruptRequest(), InterruptRequest(), GetStatusRequest(), GetStatusRequest())):
         host.to_agent(ControlRequest(str(number), body))
-    assert host.to_agent(ControlCancelRequest("2")) == b""  # it was waited for long enough
+    assert host.to_agent(ControlCancelRequest("2")) == b""  # the host gave up waiting for request 2
     assert host.to_agent(ControlCancelRequest("9")) == b""
     status = StatusMessage(running=False, session_id="S")
     (answer,) = host.from_agent(status)
     assert answer.request_id == "3"
     assert host.from_agent(status) == [status]
-    # One turn, interrupted twice, may say so once.
+    # The agent may write one InterruptedMessage for two interrupts of the same turn. It answers both.
     said = InterruptedMessage(session_id="S")
     assert [getattr(one, "request_id", None) for one in host.from_agent(said)] == [None, "0", "1"]
     assert host.from_agent(said) == [said]
@@ -144,14 +144,14 @@ def test_json_rpc_cancels_behind_the_result_of_the_run_and_tells_its_status() ->
         '{"jsonrpc":"2.0","id":"2","result":{"type":"system","subtype":"status","running":false}}'
     )
     assert host.from_agent(read(status)) == [ControlResponse.success("2", {})]
-    # However many ask, a bounded number waits.
+    # The agent keeps a bounded number of open requests, even if the host sends more.
     agent = started(JSON_RPC)
     told = [agent.from_host(read(sent))[0].request_id for _ in range(70)]
     assert [len(agent.to_host(ControlResponse.success(one, {}))) > 0 for one in told] == [False] * 64 + [True] * 6
     assert agent.to_host(STOPPED).count(b"\n") == 65
     agent.from_host(read('{"jsonrpc":"2.0","id":8,"method":"run","params":{"prompt":"b"}}'))
-    assert agent.to_host(RESULT).count(b"\n") == 1  # they are told once
-    # Answered behind the result, it waits for none.
+    assert agent.to_host(RESULT).count(b"\n") == 1  # the waiting requests are answered only once
+    # An answer that follows the result does not wait for another result.
     agent = started(JSON_RPC)
     (asked,) = agent.from_host(read(sent))
     agent.to_host(RESULT)
@@ -250,7 +250,7 @@ def test_classic_asks_one_question_at_a_time() -> None:
         assert agent.to_host(ControlRequest(request_id, QUESTION.request)) == b""
     agent.to_host(ControlCancelRequest("q"))
     agent.to_host(ControlCancelRequest("s"))
-    assert agent.from_host(read('{"allow":true}')) == []  # it was withdrawn
+    assert agent.from_host(read('{"allow":true}')) == []  # the agent cancelled the question
     assert text(agent.reply()) == ASKED
     (answer,) = agent.from_host(read('{"allow":true,"updatedInput":{"a":1}}'))
     assert (answer.request_id, answer.payload["updatedInput"]) == ("r", {"a": 1})
@@ -258,7 +258,7 @@ def test_classic_asks_one_question_at_a_time() -> None:
     (answer,) = agent.from_host(read('{"allow":"perhaps"}'))
     assert (answer.request_id, answer.payload) == ("v", {})
     assert agent.reply() == b""
-    assert agent.from_host(read('{"allow":true}')) == []  # nothing was asked
+    assert agent.from_host(read('{"allow":true}')) == []  # no question is open
 
 
 def test_answers_of_classic_are_in_the_order_of_the_questions() -> None:

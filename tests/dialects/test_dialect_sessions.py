@@ -49,7 +49,7 @@ def response(request_id: Any, frame: str) -> str:
 
 
 async def both(*functions: Callable[[], Awaitable[Any]]) -> list[Any]:
-    """What functions return that run at the same time."""
+    """Run functions concurrently. Return their results in order."""
     found: list[Any] = [None] * len(functions)
 
     async def one(index: int) -> None:
@@ -101,7 +101,7 @@ async def test_miriad_answers_interrupt_and_status_while_nobody_iterates() -> No
         _, status = await both(answer, ask)
         assert (status.running, status.session_id, status.queued_messages) == (True, "s", 1)
         received = [message async for message in session.receive_run()]
-    # The status went to its asker alone; the interruption is told once.
+    # The status answered only the request, and the interruption arrived as one message.
     assert [type(message) for message in received][:1] == [InterruptedMessage]
     assert len(received) == 2
     assert received[1].cancelled
@@ -386,7 +386,7 @@ async def test_auto_decides_on_the_first_line_that_tells(frame: str, dialect: Di
             if dialect in (MIRIAD, JSON_RPC):
                 with pytest.raises(DialectError, match=f"{dialect.name} has no permission requests"):
                     await session.__anext__()
-            while not isinstance(await session.__anext__(), ResultMessage):  # nothing is lost by the error
+            while not isinstance(await session.__anext__(), ResultMessage):  # the error loses no message
                 pass
         assert session._connection.dialect is dialect
         asks = {CLASSIC: True, STREAM_JSON: None}.get(dialect, False)
@@ -414,7 +414,7 @@ async def test_auto_warns_of_a_guard_that_is_never_asked_while_nobody_iterates(
 
 @pytest.mark.parametrize("asks", [True, False])
 async def test_auto_finds_that_a_command_line_of_stream_json_never_asks(asks: bool) -> None:
-    """As a session does at once that is given the dialect. An agent that asks all the same does ask."""
+    """AUTO then raises the same error as an explicit STREAM_JSON. If the agent asks nevertheless, the host answers."""
     asked = {"type": "control_request", "request_id": "1", "request": {"subtype": "can_use_tool", "tool_name": "Bash"}}
     asked["request"] |= {"input": {}, "tool_use_id": "t"}  # type: ignore[operator]
     began = {"type": "command_lifecycle", "command_uuid": "u", "state": "started"}

@@ -1,8 +1,8 @@
-"""No call of a session waits for a message that no document has: interrupts, prompts and status in miriad-code's words.
+"""In MIRIAD, interrupts, prompts and status requests never wait for a message that the documents do not promise.
 
-There are two peers. One does what the document says and no more: an interrupt is answered by a ``cancelled`` result,
-and by nothing if no turn runs. The other does what miriad-code's public source does: it greets with an init, says
-``interrupted``, and a turn that is aborted within a request to the model ends without a result.
+There are two fake agents. The first follows the document: it answers an interrupt with a ``cancelled`` result, and
+writes nothing if no turn runs. The second follows the public source of miriad-code: it starts with an init, reports
+``interrupted``, and ends a turn without a result if the interrupt aborts a request to the model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def result(subtype: str, **more: Any) -> Frame:
 
 
 class Server(LinePeer):
-    """Begins a turn for each prompt and ends it when :meth:`finish` is called; queues what comes meanwhile."""
+    """Fake agent that follows the document. A prompt starts a turn, `finish` ends it, and later prompts queue."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class OfTheDocument(Server):
 
 
 class OfTheSource(Server):
-    """``with_result``: the turn is aborted between two requests to the model."""
+    """Fake agent like miriad-code. If `with_result`, an interrupted turn ends with a ``cancelled`` result."""
 
     def __init__(self, *, with_result: bool = False, begins: bool = True) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class OfTheSource(Server):
 
 def within_a_minute(test: Callable[[Session, Any], Awaitable[None]], server: Server, dialect: Dialect = MIRIAD) -> Any:
     async def main() -> None:
-        with anyio.fail_after(59):  # of virtual time, and less than the time limit of a request
+        with anyio.fail_after(59):  # virtual seconds: less than the time limit of a request
             async with Session(MessageStream(server.output), server.send, dialect=dialect) as session:
                 await test(session, server)
 

@@ -1,6 +1,6 @@
-"""What the five documents write, and what their reading leaves open, as a host and an agent get it.
+"""Lines from the five documents, and variants that the documents leave open, as a host and an agent read them.
 
-The lines are those of the documents, written here by hand.
+The lines are copied from the documents by hand.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ UNDERSTOOD = [
     asks(tool_use={"id": "t", "name": "Bash", "input": {"command": "ls"}}, session_id="s"),
     asks(request={"tool_name": "Bash", "input": {"command": "ls"}}),
 ]
-#: No tool, or two, or an input that cannot be found.
+#: Permission questions without a tool, with two tools, or without a recognizable input.
 NOT_UNDERSTOOD = [
     asks(),
     asks(tool_name=""),
