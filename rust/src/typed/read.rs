@@ -443,6 +443,7 @@ impl<B: Builder> Reader<B> {
                 at = white(data, value);
                 if let Some(field) = field {
                     let index = field - first;
+                    // A class has at most 128 fields, so `% 2` changes nothing. It spares the check of the bounds.
                     let (word, bit) = (&mut seen[index / 64 % 2], 1 << (index % 64));
                     if *word & bit != 0 {
                         return None;
@@ -626,6 +627,7 @@ impl<B: Builder> Reader<B> {
         Some((value, end))
     }
 
+    /// Returns a value that a message may have while the reader keeps `value`.
     fn copy(&mut self, value: &B::Value, sharing: Sharing) -> Option<B::Value> {
         match sharing {
             Sharing::Whole => Some(value.clone()),

@@ -168,8 +168,7 @@ struct Key<K> {
     identity: u64,
     /// A comma, the key in quotes, and a colon: `,"key":`.
     words: Words,
-    #[allow(dead_code)]
-    // Never read: it keeps the key alive, so that no other string gets its identity.
+    #[allow(dead_code)] // It only keeps the key alive: no other string gets its identity.
     kept: Option<K>,
 }
 
