@@ -47,7 +47,6 @@ class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen
     elapsed_time_seconds: Number
     """Seconds since the start of the call, perhaps with a fraction."""
     task_id: str | None = None
-    """The id of the task."""
     heartbeat: bool | None = None
     """True for a sign of life of a long call, such as ``Bash`` after 30 seconds."""
     subagent_type: str | None = None
@@ -57,7 +56,6 @@ class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
-    """The id of the session."""
 
 
 class AuthStatusMessage(MessageBase, tag="auth_status", kw_only=True, frozen=True):
@@ -71,7 +69,6 @@ class AuthStatusMessage(MessageBase, tag="auth_status", kw_only=True, frozen=Tru
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
-    """The id of the session."""
 
 
 class ToolUseSummaryMessage(MessageBase, tag="tool_use_summary", kw_only=True, frozen=True):
@@ -83,7 +80,6 @@ class ToolUseSummaryMessage(MessageBase, tag="tool_use_summary", kw_only=True, f
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
-    """The id of the session."""
     timestamp: str | None = None
     """When the message was written, in ISO 8601."""
 
@@ -156,7 +152,6 @@ class RateLimitEvent(MessageBase, tag="rate_limit_event", kw_only=True, frozen=T
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
-    """The id of the session."""
 
 
 class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True, frozen=True):
@@ -170,7 +165,6 @@ class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
-    """The id of the session."""
 
 
 class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=True, frozen=True):
@@ -218,7 +212,6 @@ class ActiveGoalMessage(MessageBase, tag="active_goal", kw_only=True, frozen=Tru
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
-    """The id of the session."""
 
 
 class CommandLifecycleMessage(MessageBase, tag="command_lifecycle", kw_only=True, frozen=True):
@@ -231,7 +224,6 @@ class CommandLifecycleMessage(MessageBase, tag="command_lifecycle", kw_only=True
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
-    """The id of the session."""
     wakeup_source: str | None = None
     scheduled_for: Number | None = None
     ran_ahead: bool | None = None

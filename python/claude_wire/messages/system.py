@@ -19,7 +19,6 @@ class SystemMessage(MessageBase, tag="system", kw_only=True, frozen=True):
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
-    """The id of the session."""
 
 
 # --- the start of a turn ----------------------------------------------------------------------------------------------
@@ -91,7 +90,6 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     """The model that answers."""
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
-    """The permission mode."""
     slash_commands: list[str] | None = None
     """The commands that a prompt may begin with, without the slash."""
     terminal_slash_commands: list[str] | None = None
@@ -106,7 +104,6 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     agents: list[str] | None = None
     """The types of subagents."""
     skills: list[str] | None = None
-    """The names of the skills."""
     plugins: list[InitPlugin] | None = None
     """The plugins that are loaded."""
     capabilities: list[str] | None = None
@@ -456,7 +453,6 @@ class MirrorKey(Wire, frozen=True):
     projectKey: str
     """A name for the project; by default made from the working directory."""
     sessionId: str
-    """The id of the session."""
     subpath: str | None = None
     """The file of a subagent, such as ``subagents/agent-ID``; None for the session itself."""
 
@@ -497,7 +493,6 @@ class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["task_started"] = constant("task_started")
     task_id: str
-    """The id of the task."""
     run_id: str | None = None
     """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     tool_use_id: str | None = None
@@ -532,7 +527,6 @@ class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["task_progress"] = constant("task_progress")
     task_id: str
-    """The id of the task."""
     run_id: str | None = None
     """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     tool_use_id: str | None = None
@@ -575,7 +569,6 @@ class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["task_updated"] = constant("task_updated")
     task_id: str | None = None
-    """The id of the task."""
     run_id: str | None = None
     """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     patch: TaskPatch | None = None
@@ -590,7 +583,6 @@ class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["task_notification"] = constant("task_notification")
     task_id: str
-    """The id of the task."""
     run_id: str | None = None
     """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     tool_use_id: str | None = None
@@ -623,7 +615,6 @@ class BackgroundTask(Wire, kw_only=True, frozen=True):
     """A task that is running in the background."""
 
     task_id: str
-    """The id of the task."""
     run_id: str | None = None
     """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     task_type: str

@@ -207,7 +207,6 @@ class BrowserStateChangeDownloadCompleted(Wire, tag_field="type", tag="download_
     """A download is done."""
 
     download_id: str
-    """The id of the download."""
     url: str
     """The address of the file, after all redirects."""
     path: str | UnsetType | None = UNSET
@@ -220,7 +219,6 @@ class BrowserStateChangeDownloadFailed(Wire, tag_field="type", tag="download_fai
     """A download failed."""
 
     download_id: str
-    """The id of the download."""
     url: str
     """The address of the file, after all redirects."""
     error: str | UnsetType | None = UNSET

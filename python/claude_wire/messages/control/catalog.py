@@ -50,7 +50,6 @@ class ModelInfo(Wire, kw_only=True, frozen=True):
     resolvedModel: str | None = None
     """The model id that ``value`` stands for now."""
     displayName: str
-    """The name for display."""
     description: str
     """A description for display, sometimes with prices."""
     supportsEffort: bool | None = None
@@ -175,4 +174,3 @@ class SettingsParseError(Wire, frozen=True):
     message: str
     """The error as text for people."""
     file: str | None = None
-    """The settings file."""

@@ -26,7 +26,6 @@ class ContextCategory(Wire, kw_only=True, frozen=True):
     name: str
     """The name for display, such as ``Messages``."""
     tokens: int
-    """The tokens of the category."""
     color: str
     """The name of a theme colour, such as ``promptBorder``."""
     isDeferred: bool | None = None

@@ -94,7 +94,6 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     user_output_styles_dir: str | None = None
     """The folder of the user's own output styles."""
     current_permission_mode: str | None = None
-    """The permission mode."""
     session_state: str | None = None
     """The state of the session, such as ``idle``; as in :class:`SessionStateChangedMessage`."""
     capabilities: list[str] | None = None
@@ -219,7 +218,6 @@ class SetPermissionModeRequest(
 
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     mode: str
-    """The permission mode."""
 
 
 class SetModelResponse(Wire, kw_only=True, frozen=True):
@@ -407,7 +405,6 @@ class CancelAsyncMessageResponse(Wire, kw_only=True, frozen=True):
     cancelled: bool | None = None
     """False if the message was not in the queue. It may already be running then."""
     message_uuid: str | None = None
-    """The uuid of the message."""
 
 
 class CancelAsyncMessageRequest(
@@ -419,7 +416,6 @@ class CancelAsyncMessageRequest(
     """
 
     message_uuid: str
-    """The uuid of the message."""
 
 
 class ReadFileResponse(Wire, kw_only=True, frozen=True):
@@ -461,7 +457,6 @@ class SeedReadStateRequest(ControlRequestBody[dict[str, Any]], tag="seed_read_st
     """
 
     path: str
-    """The path of the file."""
     mtime: Number
     """The file's mtime when it was read, in whole milliseconds since 1970-01-01 UTC. A newer file is skipped."""
 
@@ -592,7 +587,6 @@ class StopTaskRequest(ControlRequestBody[dict[str, Any]], tag="stop_task", kw_on
     """
 
     task_id: str
-    """The id of the task."""
 
 
 class BackgroundTasksResponse(Wire, kw_only=True, frozen=True):
@@ -632,7 +626,6 @@ class GetTaskOutputRequest(ControlRequestBody[GetTaskOutputResponse], tag="get_t
     """
 
     task_id: str
-    """The id of the task."""
 
 
 class ApplyFlagSettingsRequest(

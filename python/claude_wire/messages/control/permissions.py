@@ -54,7 +54,6 @@ class SetMode(Wire, tag_field="type", tag="setMode", frozen=True):
 
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     mode: str
-    """The permission mode."""
     # one of session, localSettings, userSettings, projectSettings, cliArg
     destination: str
     """Where the change is stored: in the session, or in a settings file."""

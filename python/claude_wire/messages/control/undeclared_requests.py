@@ -151,7 +151,6 @@ class MessageRatedRequest(ControlRequestBody[dict[str, Any]], tag="message_rated
     """Records a user's rating of an assistant message."""
 
     messageUuid: str
-    """The uuid of the message."""
     # one of positive, negative
     sentiment: str
     """The rating."""

@@ -26,7 +26,6 @@ class ContainerSkill(Wire, frozen=True):
     """A skill loaded into the container."""
 
     skill_id: str
-    """The id of the skill."""
     # one of anthropic, custom
     type: str
     """``anthropic`` for a skill of Anthropic, ``custom`` for one of a user."""

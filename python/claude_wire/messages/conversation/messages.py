@@ -141,7 +141,6 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     local_command_source: str | None = None
     """The output of a local command as the transcript stores it, with its tags."""
     session_id: str | None = None
-    """The id of the session."""
     uuid: str | None = None
     """The id of this line. Lines of one answer share ``message.id``."""
     timestamp: str | None = None
@@ -246,7 +245,6 @@ class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
     event: Event
     """The event, as the API streams it."""
     session_id: str | None = None
-    """The id of the session."""
     parent_tool_use_id: str | None = null()
     """The tool call whose subagent speaks; None in the main conversation."""
     uuid: str | None = None

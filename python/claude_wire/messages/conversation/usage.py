@@ -110,7 +110,6 @@ class FallbackMessageIterationUsage(_IterationUsage, tag="fallback_message", kw_
     """
 
     model: str
-    """The fallback model."""
 
 
 UsageIteration: TypeAlias = (
@@ -340,7 +339,6 @@ class ContextUsageCategory(Wire, frozen=True):
     name: str
     """The name for display, such as ``Messages``. To tell categories apart, use ``kind``."""
     tokens: int
-    """The tokens of the category."""
     # one of free, used, buffer, deferred
     kind: str
     """``used`` for content, ``free`` and ``buffer`` for room, ``deferred`` for tools that are not loaded."""
@@ -365,7 +363,6 @@ class ContextMemoryFile(Wire, frozen=True):
     type: str
     """The label of the file's source, such as ``Project`` or ``User``."""
     tokens: int
-    """The tokens of the file."""
 
 
 class ContextUsageAgent(Wire, frozen=True):

@@ -28,7 +28,6 @@ class NotificationHookInput(HookInputBase, tag="Notification", kw_only=True, fro
     message: str
     """The text of the notification."""
     title: str | None = None
-    """A title for the notification."""
     notification_type: str | None = None
     """What the notification is about, such as ``elicitation_response``."""
 
@@ -216,7 +215,6 @@ class TeammateIdleHookInput(HookInputBase, tag="TeammateIdle", kw_only=True, fro
     """A teammate agent is about to go idle."""
 
     teammate_name: str
-    """The name of the teammate."""
     team_name: str
     """The name of the team. Deprecated."""
 
@@ -313,14 +311,12 @@ class WorktreeCreateHookInput(HookInputBase, tag="WorktreeCreate", kw_only=True,
     """
 
     name: str
-    """A name for the worktree."""
 
 
 class WorktreeRemoveHookInput(HookInputBase, tag="WorktreeRemove", kw_only=True, frozen=True):
     """The hook is asked to remove a worktree that a hook created before."""
 
     worktree_path: str
-    """The path of the worktree."""
 
 
 class CwdChangedHookInput(HookInputBase, tag="CwdChanged", kw_only=True, frozen=True):

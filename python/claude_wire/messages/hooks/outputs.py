@@ -139,7 +139,6 @@ class PreModelSwitchHookSpecificOutput(_ForEvent, tag="PreModelSwitch", kw_only=
     permissionDecision: str | None = None
     """Whether to switch. ``ask`` makes the user confirm; if nobody can be asked, it refuses."""
     permissionDecisionReason: str | None = None
-    """The reason for the decision."""
 
 
 class PreToolUseHookSpecificOutput(_ForEvent, tag="PreToolUse", kw_only=True, frozen=True):
@@ -149,7 +148,6 @@ class PreToolUseHookSpecificOutput(_ForEvent, tag="PreToolUse", kw_only=True, fr
     permissionDecision: str | None = None
     """``ask`` lets the user decide; ``defer`` ends the run with the call in ``deferred_tool_use``."""
     permissionDecisionReason: str | None = None
-    """The reason for the decision."""
     updatedInput: dict[str, Any] | None = None
     """The input that the tool runs with. It replaces the whole input."""
     additionalContext: str | None = None
@@ -162,7 +160,6 @@ class SessionStartHookSpecificOutput(_WithContext, tag="SessionStart", kw_only=T
     initialUserMessage: str | None = None
     """A prompt to begin with."""
     sessionTitle: str | None = None
-    """A title for the session."""
     watchPaths: list[str] | None = None
     """Files to watch: their changes come as :class:`FileChangedHookInput`."""
     reloadSkills: bool | None = None
@@ -204,7 +201,6 @@ class UserPromptSubmitHookSpecificOutput(_WithContext, tag="UserPromptSubmit", k
     """Text to add to a submitted prompt, and a title for the session."""
 
     sessionTitle: str | None = None
-    """A title for the session."""
     suppressOriginalPrompt: bool | None = None
     """With ``decision`` ``block``, true hides the prompt in the message about the block."""
 

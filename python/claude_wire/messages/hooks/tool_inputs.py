@@ -20,7 +20,6 @@ class HookInputBase(Wire, tag_field="hook_event_name", kw_only=True, frozen=True
     """The fields that all hook inputs share."""
 
     session_id: str
-    """The id of the session."""
     transcript_path: str
     """The path of the session's transcript, a ``.jsonl`` file."""
     cwd: str
@@ -28,7 +27,6 @@ class HookInputBase(Wire, tag_field="hook_event_name", kw_only=True, frozen=True
     prompt_id: str | None = None
     """A UUID that all events after one prompt share, up to the next prompt. None before the first prompt."""
     permission_mode: str | None = None
-    """The permission mode."""
     agent_id: str | None = None
     """The id of the subagent; None in the main conversation."""
     agent_type: str | None = None

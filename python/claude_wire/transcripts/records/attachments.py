@@ -282,7 +282,6 @@ class PlanMode(Wire, tag_field="type", tag="plan_mode", kw_only=True, frozen=Tru
     isSubAgent: bool | None = None
     """True if the model is a subagent."""
     planFilePath: str | None = None
-    """The file for the plan."""
     planExists: bool | None = None
     """True if ``planFilePath`` exists."""
 
@@ -291,7 +290,6 @@ class PlanModeExit(Wire, tag_field="type", tag="plan_mode_exit", kw_only=True, f
     """Plan mode ended: the model may change things again."""
 
     planFilePath: str | None = None
-    """The file of the plan."""
     planExists: bool | None = None
     """True if ``planFilePath`` exists."""
 
@@ -387,7 +385,6 @@ class SkillListing(Wire, tag_field="type", tag="skill_listing", kw_only=True, fr
     isInitial: bool | None = None
     """True for the first such record."""
     names: list[str] | None = None
-    """The names of the skills."""
     digests: list[str] | None = None
     """A hash for each skill, in the order of ``names``."""
 
@@ -405,7 +402,6 @@ class TaskStatus(Wire, tag_field="type", tag="task_status", kw_only=True, frozen
     """The state of a background task, as reported to the model."""
 
     taskId: str
-    """The id of the task."""
     # one of local_agent, local_bash
     taskType: str
     description: str

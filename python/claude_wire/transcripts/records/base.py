@@ -16,7 +16,6 @@ class Record(Family, tag_field="type", kw_only=True, frozen=True):
     """
 
     sessionId: str | None = None
-    """The id of the session."""
 
 
 class Entry(Record, kw_only=True, frozen=True):

@@ -97,7 +97,6 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     """Whether the call was allowed, and who decided; only on a result."""
     # one of default, acceptEdits, plan, bypassPermissions, dontAsk, auto
     permissionMode: str | None = None
-    """The permission mode."""
     origin: MessageOrigin | None = None
     """Where the prompt comes from, if no person typed it."""
     # one of sdk, system, typed

@@ -165,7 +165,6 @@ class FileHistoryDeltaRecord(Record, tag="file-history-delta", kw_only=True, fro
     trackingPath: str | None = None
     """The path of the changed file."""
     backup: dict[str, Any] | None = None
-    """The backup of the file."""
     timestamp: str | None = None
     """When the record was written, in ISO 8601."""
 
