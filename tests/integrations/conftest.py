@@ -1,4 +1,4 @@
-"""A CLI for claude-agent-sdk that is a few lines of Python, a home for it, and the loops that it is driven by."""
+"""Fixtures for claude-agent-sdk: a stub CLI of a few lines of Python, its home folder, and the event loops."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def result(**more):
 
 @pytest.fixture
 def cli(tmp_path: pathlib.Path) -> Callable[..., str]:
-    """Makes a CLI of a few lines of Python, and returns its path."""
+    """Return a function that writes a stub CLI from a few lines of Python and returns its path."""
 
     def make(script: str, name: str = "claude") -> str:
         path = tmp_path / name
@@ -80,7 +80,7 @@ def cli(tmp_path: pathlib.Path) -> Callable[..., str]:
 
 @pytest.fixture
 def home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A home without credentials or settings, so that none are copied; and a place for temporary files, to look at."""
+    """Set HOME to a folder without credentials or settings. Put temporary files where a test can inspect them."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -1,4 +1,4 @@
-"""WireTransport leaves nothing: the CLI ends with its query, the copy of a stored session with its transport."""
+"""WireTransport cleans up: it ends the CLI with the query, and deletes its copy of a stored session when it closes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_leaving_a_query_early_ends_the_cli(cli: Callable[..., str]) -> No
         pid = transport.process.pid
         assert is_alive(pid)
         await messages.aclose()
-    # The SDK leaves its inner generators to the loop, which closes them soon.
+    # The SDK does not close its inner async generators; the event loop closes them a little later.
     await until(lambda: transport.process is None)
     assert not is_alive(pid)
 
@@ -90,7 +90,7 @@ async def test_closing_is_not_cut_short_by_a_cancellation_of_asyncio(
 
     store, _ = await stored(home)
     started = tmp_path / "started"
-    script = f"open({str(started)!r}, 'w').close()\nwhile True: time.sleep(1)"  # ends at SIGTERM only
+    script = f"open({str(started)!r}, 'w').close()\nwhile True: time.sleep(1)"  # ends at SIGTERM only, not with its input
     options = ClaudeAgentOptions(cli_path=cli(script), cwd=home, session_store=store, resume=SESSION_ID)
     transport = WireTransport("", options)
     await transport.connect()
@@ -155,7 +155,7 @@ async def test_a_session_is_resumed_from_a_store_and_written_back(
 async def test_mirrors_that_lead_out_of_their_folder_are_left_as_they_are(
     cli: Callable[..., str], home: pathlib.Path
 ) -> None:
-    """A path is changed if it is one of the copied session; any other is the SDK's to refuse."""
+    """The transport rewrites a path inside the copied session. It leaves other paths for the SDK to refuse."""
     script = """
         projects = os.environ["CLAUDE_CONFIG_DIR"] + "/projects"
         for path in "/p/s.jsonl", "/../s.jsonl", "/p/../../s.jsonl", "/..":
@@ -262,7 +262,7 @@ async def test_the_copy_of_a_session_is_removed_when_the_sdk_forgets_to_close(
     options = ClaudeAgentOptions(
         cli_path=cli("hear()"), cwd=home, session_store=store, resume=SESSION_ID, stderr=stderr
     )
-    # It is read after connecting, before anything would be closed.
+    # The SDK parses this variable after it has connected the transport, and raises before it would close it.
     monkeypatch.setenv("CLAUDE_CODE_STREAM_CLOSE_TIMEOUT", "no number")
     pids = []
 

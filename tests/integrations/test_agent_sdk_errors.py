@@ -1,4 +1,4 @@
-"""WireTransport raises the errors of claude-agent-sdk, for the same failures of the CLI."""
+"""WireTransport raises the same errors as the transport of claude-agent-sdk when the CLI fails."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = MARKS
 
 
 async def raised_by(messages: AsyncIterator[Any]) -> tuple[list[Any], Exception]:
-    """What came before the error, and the error."""
+    """Return the messages before the error, and the error."""
     found: list[Any] = []
     with pytest.raises(sdk.ClaudeSDKError) as caught, anyio.fail_after(DEADLINE):  # noqa: PT012 - a loop
         async for message in messages:
@@ -83,7 +83,7 @@ async def test_output_that_ends_in_the_middle_is_an_error_even_with_exit_code_0(
     cut: str, cli: Callable[..., str]
 ) -> None:
     options = ClaudeAgentOptions(cli_path=cli(f"prompt(); init(); assistant('a'); {cut}"))
-    # The SDK's own transport says nothing.
+    # With the SDK's own transport, the torn last line raises no error.
     assert await texts_of(query(prompt="hi", options=options)) == ["a"]
     found, error = await raised_by(ask(options))
     assert [type(message) for message in found] == [sdk.SystemMessage, AssistantMessage]
@@ -100,7 +100,7 @@ async def test_a_cli_that_ends_before_it_was_asked_fails_the_connection(cli: Cal
 
 
 async def same_error(make: Callable[[], ClaudeAgentOptions]) -> Exception:
-    """What connecting raises, if it is the same with both transports."""
+    """Connect with both transports, check that both raise the same error, and return it."""
     errors = []
     for transport in SubprocessCLITransport("", make()), WireTransport("", make()):
         with pytest.raises(CLIConnectionError) as caught:
@@ -110,7 +110,7 @@ async def same_error(make: Callable[[], ClaudeAgentOptions]) -> Exception:
         await transport.close()
     theirs, ours = errors
     assert type(ours) is type(theirs)
-    # With uvloop the system's reason comes without the path. Where the file is not executable, ours says what to do.
+    # uvloop's message has no path. For a file that is not executable, WireTransport adds what to do.
     reason = "Failed to start Claude Code: [Errno 13]"
     assert str(ours).startswith(reason if str(theirs).startswith(reason) else str(theirs))
     return ours
@@ -238,7 +238,7 @@ async def test_spilled_output_is_delivered(cli: Callable[..., str], tmp_path: pa
         await transport.connect()
         process = transport.process
         assert process is not None
-        await until(done.exists)  # it had not to wait, above the budget though it is
+        await until(done.exists)  # the CLI never waits, although its output exceeds the budget
         await transport.end_input()
         messages = await read(transport)
         assert process.drain_stats is not None

@@ -1,4 +1,4 @@
-"""WireTransport loses no line, ends no session over a bad one, and passes on what the CLI writes to standard error."""
+"""WireTransport loses no line, continues after an invalid line, and passes on the stderr of the CLI."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_a_host_that_blocks_its_loop_loses_nothing(cli: Callable[..., str]
             if isinstance(message, AssistantMessage):
                 texts.append(message.content[0].text)
                 if len(texts) == 1:
-                    # The CLI writes all it has and ends although no loop runs; 1 MB does not fit into a pipe.
+                    # Block the event loop until the CLI has written everything: 1 MB, which does not fit into a pipe.
                     until_then = time.monotonic() + DEADLINE
                     while not done.exists():
                         assert time.monotonic() < until_then

@@ -1,4 +1,4 @@
-"""WireTransport stands on parts of claude-agent-sdk, which are as it takes them to be, or it says so."""
+"""WireTransport uses internals of claude-agent-sdk. They are as it expects, or it reports which one is not."""
 
 from __future__ import annotations
 

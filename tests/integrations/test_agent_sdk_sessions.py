@@ -1,4 +1,4 @@
-"""Sessions of claude-agent-sdk over WireTransport: queries, clients and callbacks are as with its own."""
+"""Queries, clients and callbacks of claude-agent-sdk work over WireTransport as over the SDK's own transport."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def test_a_transport_whose_cli_has_failed_connects_again_after_closing(
     await transport.close()
     del caught
     gc.collect()
-    assert error() is None  # nothing of what it has failed with is kept
+    assert error() is None  # the transport keeps no reference to the error of the failed connection
     await transport.connect()
     await transport.write("{}\n")
     await transport.end_input()
@@ -200,7 +200,7 @@ def test_options_that_contradict_each_other_are_refused_at_once() -> None:
 async def test_a_permission_callback_that_extra_arguments_rule_out_is_refused_before_the_cli_starts(
     cli: Callable[..., str], extra_args: dict[str, str | None], words: str
 ) -> None:
-    """The flag itself cannot be missing: the transport adds it for ``can_use_tool``. Later arguments can undo it."""
+    """The transport always adds ``--permission-prompt-tool`` for ``can_use_tool``, but extra_args can override it."""
     options = ClaudeAgentOptions(cli_path=cli(ONE_TURN), can_use_tool=allow, extra_args=extra_args)
     transport = WireTransport(None, options)
     with pytest.raises(ValueError, match=f"can_use_tool is never asked {words}"):

@@ -1,4 +1,4 @@
-"""WireTransport starts the CLI as claude-agent-sdk does: the same command line, environment and folder."""
+"""WireTransport starts the CLI as claude-agent-sdk does: the same command line, environment and working folder."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SAME: list[dict[str, Any]] = [
 ]
 
 
-#: Fields of the options, whether there is OpenTelemetry, and the loop. Of the fields only ``env`` meets the other two.
+#: Options, whether OpenTelemetry is installed, and the event loop. OpenTelemetry affects only ``env``.
 STARTS = [
     *[(fields, False, "asyncio") for fields in SAME],
     *[(fields, True, "asyncio") for fields in SAME if not fields or "env" in fields],
@@ -69,7 +69,7 @@ def start_id(value: Any) -> str:
 
 
 async def dump(transport: Transport, path: pathlib.Path) -> dict[str, Any]:
-    """What the stub CLI says of how it was started."""
+    """Start the stub CLI, and return the arguments, environment and folder that it reports."""
     await transport.connect()
     try:
         await until(path.exists)
@@ -95,14 +95,14 @@ async def test_the_cli_is_started_as_the_sdk_starts_it(
     propagate = types.SimpleNamespace(inject=lambda carrier: carrier.update(traceparent="fresh", baggage="b"))
     if tracing:
         monkeypatch.setitem(sys.modules, "opentelemetry", types.SimpleNamespace(propagate=propagate))
-        monkeypatch.setitem(sys.modules, "opentelemetry.trace", types.ModuleType("trace"))  # a host that traces has it
+        monkeypatch.setitem(sys.modules, "opentelemetry.trace", types.ModuleType("trace"))  # a tracing host imports it
     else:
         monkeypatch.setitem(sys.modules, "opentelemetry", None)
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "dump"
     env = {**fields.get("env", {}), "DUMP_TO": str(path)}
     options = ClaudeAgentOptions(**{**fields, "cli_path": cli(DUMP), "env": env})
-    # As InternalClient.process_query does before it makes its transport.
+    # InternalClient.process_query of the SDK does the same before it makes its transport.
     theirs = await dump(SubprocessCLITransport("hi", sdk.types._configure_can_use_tool(options)), path)
     ours = await dump(WireTransport("hi", options), path)
     assert ours == theirs

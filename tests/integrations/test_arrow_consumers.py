@@ -1,4 +1,4 @@
-"""Libraries that read Arrow take a stream as it is: all rows of recorded and of generated lines, and its errors."""
+"""Libraries that read Arrow accept our streams directly: they get all rows, recorded and generated, and the errors."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ each_reader = pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """All recorded sessions, and generated ones, of which some lines are torn, or have half of an emoji."""
+    """Return the paths of all recorded sessions and of a generated file with torn lines and lone surrogates."""
     folder = unpack_all(tmp_path_factory.mktemp("all"))
     corpus.write(folder / "generated.jsonl", 5_000_000)
     return files(folder)
 
 
 def in_order(read: Rows) -> list[tuple[Any, ...]]:
-    # Times are those of the same clock, as numbers or as objects.
+    # Leave the timestamps out: they are numbers on one side and objects on the other.
     names = [name for name in read if name != "timestamp"]
     return sorted(zip(*(read[name] for name in names), strict=True), key=repr)
 
@@ -91,7 +91,7 @@ def test_all_rows_arrive(read: Callable[[Any], Rows], table: Any, paths: list[st
     own = columns(found)
     assert in_order(told) == in_order(own)
     assert len(told["path"]) > (10 if table == "results" else 1000)
-    # Times come as objects, of the same moments.
+    # Here timestamps are datetime objects. They must be the same moments, in microseconds.
     times = [time for time in told["timestamp"] if time is not None]
     assert sorted(round(time.timestamp() * 1e6) for time in times) == sorted(filter(None, own["timestamp"]))
 

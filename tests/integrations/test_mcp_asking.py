@@ -1,4 +1,4 @@
-"""What an in-process MCP server sends by itself: notifications, and requests to its client."""
+"""Messages that an in-process MCP server sends unprompted: notifications, and requests to its client."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_notifications_are_sent_before_the_result_and_in_order(backend: Backend)
 
 
 def asking(answers: list[Any]) -> Any:
-    """A server whose tool asks the client something."""
+    """Return a server whose tool sends an elicitation request to the client."""
     server = MCPServer("asking")
 
     @server.tool()
@@ -62,7 +62,7 @@ def asking(answers: list[Any]) -> Any:
 
 @every_backend
 def test_a_request_of_the_server_is_sent_and_its_answer_comes_back(backend: Backend) -> None:
-    """Whatever the client has declared: it refuses by itself what it does not have."""
+    """The server may send any request, whatever the client has declared. The client refuses unsupported ones."""
 
     async def main() -> None:
         answers: list[Any] = []

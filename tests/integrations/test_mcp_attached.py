@@ -1,4 +1,4 @@
-"""A server of the package mcp in a session that goes on where an earlier one was."""
+"""A server of the package mcp in a session that attaches to an already running CLI."""
 
 from __future__ import annotations
 

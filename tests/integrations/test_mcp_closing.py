@@ -1,4 +1,4 @@
-"""An in-process MCP server is closed: what runs is cancelled, and nothing is sent any more."""
+"""Closing an in-process MCP server cancels its running calls, and it sends nothing afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In-process MCP servers that fail: whoever waits gets an error, and the next request starts the server again."""
+"""When an in-process MCP server fails, its waiting callers get an error, and the next request restarts it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_server_that_does_not_start_is_an_error_until_it_does(
 def test_a_server_that_dies_answers_what_it_owes_and_starts_again(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The CLI shakes hands once only, whatever becomes of its server."""
+    """The CLI sends its MCP handshake only once, so each restart of the server must repeat the handshake."""
 
     async def main() -> None:
         mortal = Mortal()
@@ -119,7 +119,7 @@ def test_requests_that_meet_a_dead_server_together_share_the_new_run(backend: Ba
                 texts.append((await client.call("quick"))["content"][0]["text"])
 
             async with anyio.create_task_group() as group:
-                with anyio.CancelScope() as scope:  # the handshake is not withdrawn with the request that repeats it
+                with anyio.CancelScope() as scope:  # this must not cancel the repeated handshake
                     scope.cancel()
                     await client.call("quick")
                 for _ in range(3):

@@ -1,4 +1,4 @@
-"""In-process MCP servers, real ones of the package mcp: all that they offer is reached, message by message."""
+"""In-process servers of the package mcp: every feature that they offer is reachable by messages of the CLI."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_calls_run_side_by_side(backend: Backend) -> None:
 
 @every_backend
 def test_requests_right_behind_the_handshake_wait_for_it(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CLI writes both at once, and a session may handle each in a task of its own. A ping waits for nothing."""
+    """The CLI sends requests with the handshake, and the session handles each in a new task. A ping never waits."""
     monkeypatch.setattr(integration, "GRACE_SECONDS", 2 * DEADLINE)
 
     async def main() -> None:
@@ -287,7 +287,7 @@ def is_for_mcp(line: Message) -> bool:
 
 
 def mcp_response(line: bytes) -> Message | None:
-    """The answer of an MCP server in a line of the host's, if it is that."""
+    """Return the MCP response inside a line that the host wrote, or None if the line holds no MCP response."""
     message = json.loads(line)
     response: Message | None = message.get("response", {}).get("response", {}).get("mcp_response")
     return response

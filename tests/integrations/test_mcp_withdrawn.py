@@ -1,4 +1,4 @@
-"""Calls of an in-process MCP server that are withdrawn: the tool is cancelled, and the server goes on."""
+"""Cancelling a call to an in-process MCP server cancels the tool, and the server keeps running."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_cancelling_handle_cancels_the_tool_and_frees_its_id(backend: Backend, s
                 await slow.entered.wait()
                 group.cancel_scope.cancel()
             await slow.cancelled.wait()
-            if stubborn:  # its id is taken while it runs, so that no other call gets its answer
+            if stubborn:  # the tool still runs, so a new call with the same id is refused and cannot receive its answer
                 refused = await client.server.handle(QUICK)
                 assert refused is not None
                 assert refused["error"]["code"] == -32600
@@ -127,7 +127,7 @@ def test_a_call_withdrawn_before_it_began_leaves_nothing(backend: Backend) -> No
 
 @every_backend
 def test_initialize_is_withdrawn_and_not_cancelled(backend: Backend) -> None:
-    """By the specification, a client must not cancel it."""
+    """The MCP specification forbids a client to cancel its initialize request."""
 
     async def main() -> None:
         read: list[str] = []

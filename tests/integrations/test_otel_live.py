@@ -1,4 +1,4 @@
-"""Spans of a live session end on every path on which its messages end."""
+"""The spans of a live session end, however its messages end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Closed(Exception):
 
 
 async def said(*, then: BaseException | None = None, closed: list[str]) -> AsyncIterator[Any]:
-    """Messages, and how they go on: an error, or nothing for ever."""
+    """Yield the messages of SAID, then raise `then`, or wait forever without it."""
     try:
         for message in SAID:
             yield message
@@ -132,7 +132,7 @@ def test_session_gives_its_messages_and_its_spans_below_the_active_one(backend: 
 
 
 class Raising(SpanProcessor):
-    """Raises where a span of this name starts, or where it ends."""
+    """Raises when a span of this name starts, or when it ends."""
 
     def __init__(self, at: str, name: str) -> None:
         self._at, self._name = at, name
@@ -153,7 +153,7 @@ class Raising(SpanProcessor):
 def test_provider_that_raises_costs_its_spans_and_no_message(
     at: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is said once. All other spans are there, and each has ended."""
+    """The error is logged once. All other spans exist and have ended."""
     spans = Spans(Raising(at, name))
     lines = [assistant("And more.", id="m2"), assistant("Done.", id="m3"), result(session_id="s")]
     messages = [*SAID, *(decode(line(each)) for each in lines)]
@@ -176,7 +176,7 @@ def test_provider_that_raises_costs_its_spans_and_no_message(
 
 @pytest.mark.parametrize("method", ["set_attribute", "set_status", "end"])
 def test_spans_that_raise_break_nothing(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The API has other implementations than the SDK."""
+    """Other implementations of the OpenTelemetry API may raise where its SDK does not."""
     raised: list[str] = []
 
     def fail(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""The spans of recorded sessions, and that a transcript gives those of its stream."""
+"""The spans of recorded sessions. The transcript of a session produces the same spans as its stream."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from spans import PlainSpan, Spans, spans_of
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 USAGE = "gen_ai.usage."
-#: What a stream without deltas does not say of an answer.
+#: Attributes of an answer that a stream without deltas does not have.
 FINAL = {f"{USAGE}output_tokens", f"{USAGE}reasoning.output_tokens", "gen_ai.response.finish_reasons"}
 
-#: Scenarios whose transcripts hold more or other answers than their streams: copies in forks, subagents whose texts
-#: were not forwarded, branches that are not active, no file, what was lost in a crash, and what came after the host had
-#: closed the stream.
+#: Scenarios whose transcripts and streams hold different answers. The reasons: copies in forks, subagents whose texts
+#: were not forwarded, inactive branches, no transcript, answers lost in a crash, and answers written after the host
+#: had closed the stream.
 OTHERS = {
     *("fork_both", "resume_fork_clear", "subagent", "subagent_models", "subagent_nested", "subagent_parallel"),
     *("resume_at", "no_persistence", "torn_resumed", "hooks_every_event", "plugin_all", "skills_project"),
@@ -62,7 +62,7 @@ def at(second: int) -> str:
 
 
 def same_in_both(spans: list[PlainSpan]) -> Counter[str]:
-    """What a stream says without deltas and without its prompts: all but the final counts, and when a turn began."""
+    """Count the spans by what a stream without deltas and prompts knows: no final token counts, no start of a turn."""
     kept: Counter[str] = Counter()
     for span in spans:
         attributes = {key: value for key, value in span.attributes.items() if key not in FINAL}
@@ -88,7 +88,7 @@ def test_deltas_bring_the_final_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scenario", scenarios())
 def test_tokens_are_those_of_the_answers_and_on_leaves_alone(scenario: str, tmp_path: Path) -> None:
-    """Where transcripts have copies or torn lines, or not all answers, there is no sum to compare."""
+    """Only leaf spans carry tokens, and their sums match the answers. Transcripts with copies or gaps have no sum."""
     spans = on_disk(scenario, tmp_path)
     counted = [span for span in spans if any(key.startswith(USAGE) for key in span.attributes)]
     assert all(span.name.startswith("chat ") for span in counted)
@@ -103,7 +103,7 @@ def test_tokens_are_those_of_the_answers_and_on_leaves_alone(scenario: str, tmp_
     for span in counted:
         for name in ("input_tokens", "output_tokens"):
             found[name] += span.attributes.get(USAGE + name, 0)
-    if scenario.startswith("interrupt"):  # how long an interrupted answer was, nobody says
+    if scenario.startswith("interrupt"):  # the CLI does not report the length of an interrupted answer
         del found["output_tokens"], expected["output_tokens"]
     assert found == expected
 

@@ -1,4 +1,4 @@
-"""Two worker processes of Dask read partitions, whose sums are those of the API."""
+"""Two Dask worker processes read partitions. The sums over all partitions equal those of the library's own API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PART = 500_000
 
 @pytest.fixture
 def columns_read(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The columns of each scan."""
+    """Return a list to which each scan appends the names of its columns."""
     found: list[list[str]] = []
 
     def noted(source: Any, table: Any, columns: Any, *rest: Any, **options: Any) -> Any:
@@ -52,7 +52,7 @@ def in_two_processes(folder: str) -> None:
         read = frame.compute()
         table = pyarrow.Table.from_pandas(read, preserve_index=False)
         assert sums(table) == wanted()
-        # Each partition alone, by the workers, and what is left of all here.
+        # The workers compute each partition separately. The lengths add up to the whole frame.
         parts = client.gather(client.map(len, client.gather(client.compute(frame.to_delayed()))))
         assert sum(parts) == len(frame) == len(read)
         spoken = dataframe(folder, "messages", ["uuid", "type"], {"user", Kind("attachment")}, part_bytes=PART)
@@ -71,7 +71,7 @@ def test_only_the_columns_that_are_used_are_read(columns_read: list[list[str]], 
     (tmp_path / "x.jsonl").write_bytes(b'{"type":"user","uuid":"a"}\n{"type":"user","uuid":7}\n')
     frame = dataframe(tmp_path)
     assert list(frame.columns) == list(columns_of("messages"))
-    del columns_read[:]  # of the types
+    del columns_read[:]  # forget the scan that determined the column types
     with dask.config.set(scheduler="synchronous"):
         assert frame.groupby("type").size().compute().to_dict() == {"user": 2}
         assert len(frame[[]].compute()) == 2

@@ -1,4 +1,4 @@
-"""A view of DuckDB over lines gives the sums of the API, as often as it is asked."""
+"""A DuckDB view over lines gives the same sums as the library's own API, on every query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_sums_are_those_of_the_api(tmp_path: Path) -> None:
         assert sums(connection.table("usage")) == wanted()
         rows = connection.sql("select count(*), count(distinct message_id) from usage").fetchall()
         assert rows == relation.aggregate("count(*), count(distinct message_id)").fetchall()
-        # The rule of combine() in the words of SQL: these files have no streams.
+        # The rule of combine() written in SQL, without the part for streams, which these files do not contain.
         once = """
             select model, count(*), sum(output_tokens)::bigint from (
                 from usage where model <> '<synthetic>' qualify row_number() over (

@@ -1,4 +1,4 @@
-"""The programs of docs/how-to/tables.md that start processes of their own: they write to the standard error, too."""
+"""Run the programs of docs/how-to/tables.md that start other processes, and therefore may write to stderr."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_program_prints_what_stands_beneath_it(package: str, tmp_path: Path)
 
 
 def ran(program: Block, folder: Path) -> str:
-    # Ray tells nobody, writes nothing at home, and reaches nothing elsewhere. The names of its sockets are short.
+    # Ray sends no usage statistics, writes nothing to HOME, and needs a short folder for the names of its sockets.
     ray = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as own:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A LazyFrame gives what the whole frame gives, and reads no more than the query needs."""
+"""A LazyFrame gives the same results as the whole frame, and reads only the columns and parts that a query needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The columns of each scan."""
+    """Return a list to which each scan appends the names of its columns."""
     found: list[list[str]] = []
 
     def noted(source: Any, table: Any, columns: Any, only: Any, **options: Any) -> Any:
@@ -40,7 +40,7 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_sums_are_those_of_the_api(engine: str, folder: Path) -> None:
     frame = lazyframe(folder, "usage", part_bytes=PART)
-    # Text of polars is of another Arrow format than combine() takes.
+    # By default polars exports text in an Arrow format that combine() does not accept.
     table = frame.collect(engine=engine).to_arrow(compat_level=polars.CompatLevel.oldest())
     assert sums(table) == wanted()
 
@@ -73,7 +73,7 @@ def test_a_query_gives_what_it_gives_on_the_whole_frame(query: str, engine: str,
 
 def test_only_what_the_query_needs_is_read(scans: list[list[str]], folder: Path) -> None:
     frame = lazyframe(folder, part_bytes=PART)
-    del scans[:]  # of the schema
+    del scans[:]  # forget the scan that determined the schema
     frame.filter(polars.col("type") == "user").select("text").collect()
     parts = len(scans)
     assert parts > 10

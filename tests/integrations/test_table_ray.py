@@ -1,4 +1,4 @@
-"""Ray reads parts in tasks, whose sums are those of the API. It runs on this machine, in a process of its own."""
+"""Ray reads the parts in tasks, and the sums equal those of the library's own API. Ray runs locally."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PART = 1_000_000
 
 
 def in_tasks(folder: str, own_folder: str) -> None:
-    # Nothing is told to anybody, nothing is written at home, and nothing is reached from elsewhere.
+    # Ray sends no usage statistics, writes nothing to the real HOME, and accepts no remote connections.
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_MODE="disabled", HOME=folder)
     import pyarrow
     import ray
@@ -58,6 +58,6 @@ def in_tasks(folder: str, own_folder: str) -> None:
 
 
 def test_sums_are_those_of_the_api(tmp_path: Path) -> None:
-    # The names of its sockets, which stand in there, may have 107 bytes.
+    # Ray creates its sockets in this folder. A socket path may have at most 107 bytes, so keep it short.
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         in_own_process(in_tasks, str(unpack_all(tmp_path)), folder)
