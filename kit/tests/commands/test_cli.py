@@ -1,4 +1,4 @@
-"""The command as a process: how it starts, what it says of itself, and how it ends."""
+"""``claude-wire`` as a process: its start, its help and version, and its exit codes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_help_lists_the_commands() -> None:
         ),
         *("usage", "view"),
     ]
-    bare = run()  # on which stream, and with which code, depends on click's version
+    bare = run()  # the stream of the help and the exit code depend on the version of click
     assert bare.stdout + bare.stderr == done.stdout
 
 
@@ -113,7 +113,7 @@ def test_python_m_runs_the_command() -> None:
     assert run("--version", command=[sys.executable, "-m", "claude_wire_kit"]).stdout == run("--version").stdout
 
 
-# --- streams that are not there or full -------------------------------------------------------------------------------
+# --- streams that are missing or full ---------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -139,7 +139,7 @@ def test_closed_standard_input_ends_it_with_2_and_one_line(arguments: list[str])
     assert done.stderr == b"Error: standard input cannot be read: it was closed by the parent process\n"
 
 
-# --- ends that come from outside --------------------------------------------------------------------------------------
+# --- signals and closed pipes -----------------------------------------------------------------------------------------
 
 
 def start(*arguments: str) -> subprocess.Popen[bytes]:
@@ -155,7 +155,7 @@ def test_reader_that_goes_away_ends_it_by_sigpipe_without_a_word() -> None:
         assert process.stderr is not None
         assert process.stdout.readline() == b"standard input:\n"
         process.stdout.close()
-        process.stdin.write(b"x\n")  # an invalid line, so something to say
+        process.stdin.write(b"x\n")  # an invalid line, so the command has something to print
         assert process.wait(60) == -signal.SIGPIPE
         assert process.stderr.read() == b""
 
@@ -166,7 +166,7 @@ def test_ctrl_c_ends_it_with_130_without_a_traceback() -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        # It has reported the line, so it is waiting for more.
+        # Once the command has reported the line, it waits for more.
         process.stdin.write(b"x\n")
         assert process.stdout.readline() == b"standard input:\n"
         assert process.stdout.readline().startswith(b"  line 1, byte 0: ")

@@ -1,4 +1,4 @@
-"""Permission questions at a terminal: what is offered, what counts as an answer, and what it grants."""
+"""Permission questions at a terminal: the options that they offer, the accepted answers, and what an answer grants."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def ask(
     called: dict[str, Any] | None = None,
     before: str = "",
 ) -> tuple[PermissionResult, str]:
-    """The answer to a question, when so was typed each time that it was asked, and what was shown of it.
+    """Ask a question and type an answer each time it is asked. Return the result, and what the terminal showed.
 
-    `called` is the tool's input as it was shown with the call; `before` is typed before the question is asked.
+    `called` is the tool's input that the terminal showed with the call. `before` is typed before the question appears.
     """
     screen = Screen(200)
     with (

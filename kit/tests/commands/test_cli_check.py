@@ -1,4 +1,4 @@
-"""``claude-wire check``: what it reports, as text and JSON, and that nothing else of a line gets out."""
+"""``claude-wire check`` reports findings as text and JSON, and prints nothing else of a line."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def test_piped_input_is_reported_while_it_comes() -> None:
         process.stdin.write(b"x\n")
         process.stdin.flush()
         assert process.stdout.readline() == b"standard input:\n"
-        # Standard input is still open: the report does not wait for its end.
+        # Standard input is still open, because the report does not wait for its end.
         assert process.stdout.readline().startswith(b"  line 1, byte 0: not JSON")
         process.stdin.write(line(USER))
         process.stdin.close()

@@ -25,7 +25,7 @@ from shown import RUNNER, in_order
 COMMAND = [sys.executable, "-m", "claude_wire_kit", "demo"]
 RECORDING = Recording.load(demo_module.SESSION)
 
-#: What is said, in the order in which it must be shown.
+#: Texts that the demo must show, in this order.
 STORY = [
     "> Run the tests, please.",
     "* guide in ",
@@ -141,14 +141,14 @@ def test_demo_shows_the_story_and_a_row_for_each_way() -> None:
     assert done.returncode == 0
     assert done.stderr == b""
     shown = done.stdout.decode()
-    assert "\x1b" not in shown  # no terminal, no colours
+    assert "\x1b" not in shown  # no colours without a terminal
     in_order(shown, *STORY, "Decoding a recorded session of the CLI 260 times", "33,280 lines", "ratio to json")
     ratios = {
         way.name: re.findall(rf"^\W+{re.escape(way.name)} .* ([\d.]+) x\W*$", shown, re.MULTILINE) for way in ways()
     }
     assert [len(found) for found in ratios.values()] == [1] * len(ratios), shown
     assert ratios["json.loads per line"] == ["1.0"]
-    # The demo ends with what stands out.
+    # The last sentence of the demo sums up the fastest way.
     last = " ".join(shown.rpartition("\nA program that waits for results")[2].split())
     assert re.fullmatch(r"needs 780 of .* [\d.]+ GB/s, [\d.]+ x as fast as json\.loads per line.*\.", last), shown
 
@@ -165,7 +165,7 @@ def test_no_bench_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_agent_is_a_child_and_its_folder_is_gone_afterwards(tmp_path: Path) -> None:
-    """What it edits is a real file, which its tests read."""
+    """The agent edits a real file, which the tests of its project read."""
     environment = {**os.environ, "TMPDIR": os.fspath(tmp_path)}
     done = subprocess.run([*COMMAND, "--no-bench"], env=environment, capture_output=True, timeout=60, check=False)
     assert f"* guide in {tmp_path}{os.sep}" in done.stdout.decode()

@@ -1,4 +1,4 @@
-"""Sessions are written as files of Parquet and CSV, which have each row once: all files, or none."""
+"""``claude-wire export`` writes sessions as Parquet or CSV files with each row once. It writes all files or none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(folder: Path, by_day: bool = False) -> Any:
-    """All rows of a folder of Parquet, in the order of the parts."""
+    """Read all rows of a folder of Parquet files, in the order of the parts."""
     if by_day:
         return dataset.dataset(folder, partitioning="hive").to_table()
     return pyarrow.concat_tables([parquet.read_table(path) for path in sorted(folder.iterdir())])
@@ -71,7 +71,7 @@ def test_by_day_each_row_is_in_the_folder_of_its_day(zone: str, folder: Path, tm
     counts = {name.removeprefix("day="): len(table) for name, table in days.items()}
     assert counts.pop("__HIVE_DEFAULT_PARTITION__") == days["day=__HIVE_DEFAULT_PARTITION__"]["timestamp"].null_count
     utc = {"2024-02-29": 3, "2024-03-01": 1, "1969-12-31": 1}
-    kiritimati = {"2024-03-01": 3, "1969-12-31": 1, "2024-02-29": 1}  # by 14 hours
+    kiritimati = {"2024-03-01": 3, "1969-12-31": 1, "2024-02-29": 1}  # UTC+14
     expected = utc if zone == "UTC" else kiritimati
     assert {day: count for day, count in counts.items() if not day.startswith("2026")} == expected
     assert "day" in dataset.dataset(out, partitioning="hive").to_table().column_names
@@ -183,7 +183,7 @@ def test_a_folder_that_cannot_be_replaced_is_refused_at_once(tmp_path: Path, mon
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_bytes(b"kept")
     monkeypatch.chdir(tmp_path / "empty")
-    monkeypatch.setattr(module, "parts", None)  # nothing is read
+    monkeypatch.setattr(module, "parts", None)  # an attempt to read would raise
     source = tmp_path / "x.jsonl"
     for out, says in (
         (".", "choose a new folder inside it"),
@@ -206,7 +206,7 @@ def test_a_folder_that_cannot_be_replaced_is_refused_at_once(tmp_path: Path, mon
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
-    """A limit of the size of a file stands for the disk."""
+    """A limit on the file size (RLIMIT_FSIZE) simulates the full disk."""
     with open(tmp_path / "x.jsonl", "wb") as file:
         for number in range(2000):
             file.write(b'{"uuid":"%064d"}\n' % (number * 7919**17))

@@ -1,4 +1,4 @@
-"""Without pyarrow ``claude-wire export`` says what to install, and nothing imports a reader of tables unasked."""
+"""Without pyarrow ``claude-wire export`` says what to install. Importing its modules loads no table library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command says of its subcommands: help, completion in a shell, and advice for a mistyped name."""
+"""``claude-wire`` lists its subcommands in the help, completes them in a shell, and corrects mistyped names."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import click
 from claude_wire_kit.commands.app import COMMANDS, cli
 from shown import RUNNER
 
-#: A short help text of more characters is cut in the list of subcommands, 80 columns wide.
+#: The list of subcommands is 80 columns wide. It truncates a short help text with more characters than this.
 MAX_SHORT_HELP = 60
 
 
 def commands(of: click.Command = cli, *path: str) -> Iterator[tuple[str, click.Command]]:
-    """Each command and group with the words that call it."""
+    """Yield each command and group with the words that call it."""
     yield " ".join(("claude-wire", *path)), of
     if isinstance(of, click.Group):
         context = click.Context(of)
@@ -92,4 +92,4 @@ def test_an_unknown_command_is_answered_with_a_known_one(arguments: list[str], a
 def test_help_is_80_columns_wide_and_options_are_not_below_a_schema(name: str) -> None:
     done = RUNNER.invoke(cli, [*name.split()[1:], "--help"], prog_name="claude-wire", terminal_width=80)
     assert [row for row in done.stdout.splitlines() if len(row) > 80] == []
-    assert '": ' not in done.stdout  # of JSON
+    assert '": ' not in done.stdout  # part of a JSON example

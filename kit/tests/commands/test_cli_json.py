@@ -1,4 +1,4 @@
-"""The keys of ``--json`` are those of docs/how-to/command-line.md, and mean the same in each command."""
+"""``--json`` has the keys that docs/how-to/command-line.md lists, and a key means the same in each command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sessions import unpack
 from shown import RUNNER
 
 PAGE = (ROOT / "docs" / "how-to" / "command-line.md").read_text(encoding="utf-8")
-#: Keys whose value is a dict with names for keys.
+#: Keys whose value is a dict from names (such as a model or a tool) to values.
 BY_NAME = {"models", "costs", "rows", "kinds", "tools", "failed"}
 TIMES = {"started", "ended", "kept_until", "time"}
 
@@ -36,7 +36,7 @@ def documented(command: str) -> set[str]:
 
 
 def items(value: Any) -> Iterator[tuple[str, Any]]:
-    """All keys in a JSON value, with their values. Names are left out."""
+    """Yield all keys in a JSON value with their values, but not the names in dicts of BY_NAME."""
     if isinstance(value, list):
         for each in value:
             yield from items(each)
@@ -112,5 +112,5 @@ def test_the_strictest_reader_takes_a_session_with_half_an_emoji(tmp_path: Path,
     record = {"type": "user", "sessionId": "a", "uuid": "1", "message": {"role": "user", "content": prompt}}
     (tmp_path / "a.jsonl").write_bytes(line(record))
     done = RUNNER.invoke(cli, [*command, "--json", str(tmp_path)])
-    [session] = msgspec.json.decode(done.stdout)["sessions"]  # which refuses half of a surrogate pair
+    [session] = msgspec.json.decode(done.stdout)["sessions"]  # msgspec refuses a lone surrogate
     assert session["first_prompt"] == prompt.replace("\ud83d", "\N{REPLACEMENT CHARACTER}")

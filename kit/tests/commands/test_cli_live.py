@@ -41,7 +41,7 @@ def test_text_is_shown_while_it_streams_and_not_again() -> None:
 
 
 def test_every_prefix_of_a_stream_is_a_prefix_of_what_is_shown() -> None:
-    """So nothing is rewritten, and nothing is held back."""
+    """The display neither rewrites text nor holds it back."""
     messages = decoded(load("03_think_partial").stdout)
     whole = viewed(messages)
     shown = ""
@@ -284,12 +284,12 @@ def test_tool_with_input_and_result() -> None:
     ],
 )
 def test_call_is_shown_as_people_write_it(called: dict[str, Any], lines: list[str]) -> None:
-    """And no text of a member can look like another member."""
+    """The text of one field cannot look like another field."""
     assert show(assistant(called)).splitlines() == lines
 
 
 def test_cost_is_told_once() -> None:
-    """That of the session beside it only where it is another."""
+    """The cost of the session is shown only if it differs from the cost of the turn."""
     shown = viewed(decoded(load("17_sdk_client_full").stdout))
     turns = re.findall(r"^= .*$", shown, re.MULTILINE)
     assert turns[0].count("$") == 1
@@ -348,7 +348,7 @@ def test_excerpts(text: str, lines: list[str]) -> None:
 
 def test_input_of_any_kind_has_a_form() -> None:
     deep: Any = []
-    for _ in range(100_000):  # some thousand are not too deep for every Python
+    for _ in range(100_000):  # a few thousand levels are not too deep for every version of Python
         deep = [deep]
     assert fields(deep) == ["(nested too deeply)"]
     assert fields(None) == ["null"]
@@ -546,7 +546,7 @@ EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\r\x08\u202eabc\ud800\x00\x7f"
 
 
 def all_strings(value: Any) -> Any:
-    """The same JSON with something evil in the place of each text that is no tag."""
+    """Return the JSON value with every text replaced by EVIL, except tags such as ``type`` and ids."""
     tags = ("type", "subtype", "role", "hook_event_name", "id", "tool_use_id", "request_id", "parent_tool_use_id")
     if isinstance(value, dict):
         return {

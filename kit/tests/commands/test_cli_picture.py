@@ -1,4 +1,4 @@
-"""The picture of docs/index.md shows what ``claude-wire demo`` prints, as ``run`` and ``view`` do."""
+"""The picture in docs/index.md shows the output of ``claude-wire demo``, which looks like ``run`` and ``view``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.text import Text
 from folders import ROOT
 
 PICTURE = ROOT / "docs" / "view.svg"
-#: rich's own form of an SVG loads a font from another host.
+#: The template of the picture. The default template of rich would load a font from another host.
 SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
 <title>A session in the terminal</title>
 <style>
@@ -44,7 +44,7 @@ SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http:/
 
 
 def printed() -> list[str]:
-    """The second run of the demo, with its colours."""
+    """Run the demo. Return the rows of its second prompt, with colours."""
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": "100", "TERM": "xterm-256color"}
     command = [sys.executable, "-m", "claude_wire_kit", "demo", "--no-bench"]
     rows = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -62,7 +62,7 @@ def picture(rows: list[str]) -> str:
 
 
 def words(rows: list[str]) -> list[str]:
-    """The words of a session, without those of its times."""
+    """Return the words of a session without its durations, such as "1.23 s"."""
     return re.sub(r"\d+\.\d\d s", "", " ".join(rows).replace("\N{NO-BREAK SPACE}", " ")).split()
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("rich")
 
 from cli_lines import line
 
-#: Runs the command with progress from the first moment on.
+#: A program that runs the command, and shows its progress without the usual delay.
 PROGRAM = """if True:
     import claude_wire_kit.commands.shared.progress as progress
     progress.FIRST_SECONDS = progress.STEP_SECONDS = 0.0
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def on_terminal(arguments: Sequence[str]) -> str:
-    """Run the command with standard error on a terminal. Returns what the terminal got."""
+    """Run the command with standard error on a terminal. Return what the terminal received."""
     leader, follower = os.openpty()
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=follower
@@ -56,7 +56,7 @@ def on_terminal(arguments: Sequence[str]) -> str:
         while True:
             try:
                 piece = os.read(leader, 65536)
-            except OSError:  # EIO: the other end is closed
+            except OSError:  # EIO means that the other end is closed
                 break
             if not piece:
                 break

@@ -1,4 +1,4 @@
-"""``claude-wire replay``: what :mod:`claude_wire.testing` can do, from a shell."""
+"""``claude-wire replay`` plays a recording as a fake CLI, like :mod:`claude_wire.testing`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_command_becomes_the_player(asking: str) -> None:
         assert process.stdout is not None
         process.stdin.write(ASKING.stdin.splitlines(keepends=True)[0])
         assert process.stdout.readline() == ASKING.stdout.splitlines(keepends=True)[0]
-        process.terminate()  # the process that was started, and there is no other
+        process.terminate()  # replay starts no child process
         assert process.wait(60) == 143
         assert process.stdout.read() == b""
 
@@ -98,7 +98,7 @@ def test_no_wait(asking: str) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([*COMMAND, asking, "--no-wait"], stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None
-        assert process.stdout.read() == ASKING.stdout  # with its standard input open
+        assert process.stdout.read() == ASKING.stdout  # although its standard input is still open
         assert process.wait(60) == 0
 
 

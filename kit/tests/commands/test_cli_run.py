@@ -1,4 +1,4 @@
-"""``claude-wire run``: the CLI is run, its questions are asked, it is interrupted, and all of it is recorded."""
+"""``claude-wire run`` runs the CLI, asks its questions, interrupts it, and records the session."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_cli_that_ends_too_early_is_1(tmp_path: Path, faults: list[Fault], said:
 
 
 def own_cli(tmp_path: Path, *program: str) -> str:
-    """A CLI that reads `initialize` and then is as the lines of a program say; `write` writes a message."""
+    """Write a fake CLI that reads ``initialize`` and then runs these lines of Python, which may call `write`."""
     path = tmp_path / "own"
     beginning = (
         f"#!{sys.executable}",
@@ -381,7 +381,7 @@ def test_ctrl_c_interrupts_once_and_ends_on_the_second(tmp_path: Path) -> None:
         "initialize",
         None,
         "interrupt",
-        "interrupt",  # by leaving the session, since the turn goes on
+        "interrupt",  # sent on leaving the session, because the turn still runs
     ]
     assert json.loads((record / "exit.json").read_bytes())["rc"] is not None
     assert host.screen.shown.count(b"\x1b[?25l") == host.screen.shown.count(b"\x1b[?25h")
@@ -422,7 +422,7 @@ def test_recording_is_read_back_and_played(tmp_path: Path) -> None:
     run("--cli", stand_in(tmp_path, "15_subagent_partial"), "--record", str(record), "--", "hello")
     recording = Recording.load(record)
     lines = original.stdout.splitlines(keepends=True)
-    # The stand-in answers initialize by itself; what else it writes is the recorded output.
+    # The replay answers initialize by itself. Everything else that it writes is the recorded output.
     assert [line for line in recording.stdout.splitlines(keepends=True) if b"control_response" not in line] == lines
     assert b"".join(recording.reads) == recording.stdout
     assert b"".join(step.data for step in recording.steps if step.direction == "out") == recording.stdout
@@ -520,7 +520,7 @@ def test_what_was_recorded_is_there_before_the_end(tmp_path: Path) -> None:
 @FULL
 @pytest.mark.parametrize("full", ["stdout.ndjson", "stdin.ndjson", "order.jsonl", "stdout.reads.jsonl", "stderr.txt"])
 def test_full_disk_ends_the_recording_and_not_the_session(tmp_path: Path, full: str) -> None:
-    """Nothing is written after what could not be: what is there is the beginning of the session, without holes."""
+    """After a failed write the recording stops, so it has the beginning of the session without gaps."""
     with closing(Recorder(tmp_path / "r")) as recorder:
         recorder._files[full].close()
         recorder._files[full] = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - the recorder closes it

@@ -1,4 +1,4 @@
-"""``claude-wire serve`` as a process: the demo from start to end, and what it says when it cannot serve."""
+"""``claude-wire serve`` as a process: the demo from start to end, and the errors when it cannot serve."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from supervised import SECONDS, Commands
 def serving(
     environment: dict[str, str], *arguments: str, ends_by: signal.Signals = signal.SIGINT
 ) -> Iterator[tuple[subprocess.Popen[str], httpx.Client, Path]]:
-    """A service that runs: the process, a client with the token, and the file of the token."""
+    """Start the service. Yield the process, an HTTP client with the token, and the path of the token file."""
     command = [sys.executable, "-m", "claude_wire_kit", "serve", "--port=0", *arguments]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -104,7 +104,7 @@ def test_the_sessions_of_the_supervisor_are_served_by_the_same_token(tmp_path: P
 def test_without_a_configuration_sessions_start_in_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the CLI that is found, here an agent of ours in its place."""
+    """The service runs the ``claude`` on the PATH. Here that is the demo agent."""
     cli = tmp_path / "bin" / "claude"
     cli.parent.mkdir()
     cli.write_text(f'#!/bin/sh\nexec {sys.executable} -m claude_wire_kit.commands.guide "$@"\n')
@@ -125,7 +125,7 @@ def test_without_a_configuration_sessions_start_in_the_current_folder(
 
 
 def test_the_page_opens_in_a_browser_by_a_private_file(tmp_path: Path) -> None:
-    """The token is in no argument: others can read those."""
+    """The token is in a private file, not in an argument of the browser, because other users can read arguments."""
     browser, arguments = tmp_path / "browser", tmp_path / "arguments"
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {arguments}.new && mv {arguments}.new {arguments}\n')
     browser.chmod(0o700)
@@ -152,7 +152,7 @@ def test_without_a_cli_the_advice_is_how_to_install_it(monkeypatch: pytest.Monke
         config = serve_module._config_here("serve.toml")
     assert b"no session can be started: there is none" in err.getvalue()
     assert b"options.cli_path of a profile in serve.toml" in err.getvalue()
-    assert list(config.profiles) == ["here"]  # a CLI that is installed later is found
+    assert list(config.profiles) == ["here"]  # the profile works once a CLI is installed
 
 
 @pytest.mark.parametrize(

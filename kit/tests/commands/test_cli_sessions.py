@@ -1,4 +1,4 @@
-"""``claude-wire sessions`` and ``search``: what is on disk, what was said in it, and a command that goes on with it."""
+"""``claude-wire sessions`` and ``search`` list and search transcripts, and print the command that resumes each."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_sessions_changed_last_come_first_and_each_can_be_gone_on_with(every
 
 
 def test_sessions_come_by_the_time_that_is_shown(everything: Path, tmp_path: Path) -> None:
-    """Files that were copied have all been changed at once."""
+    """The order uses the times in the transcripts, because copied files have new modification times."""
     sessions = sorted(everything.glob("*/*.jsonl"))
     for number, path in enumerate(sessions):
         copy = tmp_path / path.name
@@ -112,7 +112,7 @@ def test_the_sessions_of_a_project_are_those_that_began_there(everything: Path, 
     ]
     assert {each["project"] for each in found} == {"/home/user/src/x"}
     assert len(found) == 1
-    # a_b and a-b have one folder.
+    # The CLI keeps the projects a_b and a-b in the same folder.
     (tmp_path / "-home-a-b").mkdir()
     for name in ("a_b", "a-b"):
         (tmp_path / "-home-a-b" / f"{name}.jsonl").write_bytes(record("user", "hi", cwd=f"/home/{name}"))
@@ -181,7 +181,7 @@ def test_a_shell_takes_the_command_whatever_the_names_are(tmp_path: Path) -> Non
 
 
 def test_json_has_commands_and_paths_for_programs(tmp_path: Path) -> None:
-    """No character is shown escaped, except that JSON itself does so; bytes that are no UTF-8 come back."""
+    """Paths in the JSON have only JSON's own escapes, and ``os.fsencode`` restores bytes that are not UTF-8."""
     folder = tmp_path / os.fsdecode(b"p\xff\n\xc3\xbc")
     try:
         folder.mkdir()
@@ -207,7 +207,7 @@ DAY = 24 * 60 * 60
         ({}, 30),
         ({"cleanupPeriodDays": 10}, 10),
         ({"cleanupPeriodDays": 1.0}, 1),
-        # Then the CLI deletes nothing, or not within the dates that there are.
+        # With these values the CLI deletes nothing, or only at a date beyond the calendar.
         ({"cleanupPeriodDays": 10**9}, None),
         ({"cleanupPeriodDays": 0.5}, None),
         ({"cleanupPeriodDays": 0}, None),
@@ -228,7 +228,7 @@ def test_sessions_that_the_cli_will_delete_within_a_week_are_marked(
         text = settings if isinstance(settings, str) else json.dumps(settings)
         (tmp_path / "settings.json").write_text(text)
     now = time.time()
-    # How long each is kept. Its name and what it says are older: the CLI goes by the file alone.
+    # The days until the CLI deletes each file. The CLI goes by the file's modification time, not by its contents.
     left = {"soon": 6.9, "later": 7.1, "over": -0.1}
     for name, rest in left.items():
         (own / f"{name}.jsonl").write_bytes(record("user", "hi"))

@@ -1,4 +1,4 @@
-"""Signals, of the installed commands: a filter ends by SIGPIPE, and what has connections lives on."""
+"""The installed commands handle signals: SIGPIPE ends a filter, but not a command that serves connections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 #: The installed command.
 INSTALLED = os.fspath(Path(sys.executable).with_name("claude-wire"))
-#: Times that a client goes away while it is answered. Five were enough to end a service by SIGPIPE.
+#: The number of clients that disconnect during an answer. Five were enough to end a service by SIGPIPE.
 CLIENTS = 60
 
 
@@ -53,7 +53,7 @@ def is_ignored(pid: int, number: int) -> bool:
 
 
 def closed_pipe() -> int:
-    """A pipe without a reader."""
+    """Return the write end of a pipe without a reader."""
     reading, writing = os.pipe()
     os.close(reading)
     return writing
@@ -140,7 +140,7 @@ def test_a_command_without_an_output_writes_nothing_and_succeeds(commands: Comma
 
 
 def test_a_terminal_that_is_closed_ends_a_supervisor_with_all_that_it_has(commands: Commands) -> None:
-    # The tests themselves may run under nohup.
+    # nohup makes processes ignore SIGHUP, and the tests themselves may run under nohup.
     with started(commands, "supervisor", "start", "--foreground", preexec_fn=heed_hangups) as process:
         wait_until((commands.folder / "supervisor.json").exists)
         commands.create(lines=1)

@@ -1,4 +1,4 @@
-"""``claude-wire stats``: sums that are exact, whatever the stream, and in bounded memory."""
+"""``claude-wire stats`` computes exact sums for any stream, in bounded memory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def as_json(*arguments: str, stdin: bytes = b"") -> dict[str, Any]:
     return report
 
 
-# --- what is counted --------------------------------------------------------------------------------------------------
+# --- counts -----------------------------------------------------------------------------------------------------------
 
 
 @each("name", names(), str)
@@ -168,7 +168,7 @@ def test_calls_and_their_results() -> None:
     stats = tallied(
         lines(
             *(call(id) for id in ("a", "b", "c")),
-            call("a"),  # again, as in a line that supersedes the first
+            call("a"),  # a second time, as in a line that supersedes the first
             answer("a"),
             answer("b", is_error=True),
             answer("b", is_error=True),
@@ -382,7 +382,7 @@ def test_narrow_terminal_cuts_no_number(recorded: Path, columns: int) -> None:
         assert process.wait(PATIENCE) == 0
     screen.close()
     sentence = "lines: 14 in 29,582 bytes, 14 messages, 0 invalid, 0 with something unknown"
-    assert sentence in " ".join(screen.text().split())  # each word of it whole
+    assert sentence in " ".join(screen.text().split())  # no word is broken
     assert all(len(row) <= columns or len(row.split()) == 1 for row in screen.text().split("\n"))
     for number in (b"17,370", b"29,582", b"58.7%", b"$0.000500", b"1,802"):
         assert number in screen.shown

@@ -1,4 +1,4 @@
-"""What ``claude-wire check`` counts and finds: kinds, fields, names that are safe to print."""
+"""``claude-wire check`` counts kinds of messages, finds unknown fields, and prints only safe names."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_printable_keeps_line_feeds_and_tabs_only() -> None:
 
 # --- the survey -------------------------------------------------------------------------------------------------------
 
-#: Each has what makes counting lines hard.
+#: Streams whose lines are hard to count.
 STREAMS = {
     "empty": b"",
     "blank lines": b'\n \r\n{"type":"a"}\n\n\t\n{}\n\n',
@@ -400,6 +400,7 @@ def test_recording_holds_what_the_decoder_finds(name: str) -> None:
         summary = taken.close()
         assert summary.lines == len(expected)
         assert invalid == [message for message in expected if isinstance(message, InvalidLine)]
-        # Nothing unknown in the decoder's eyes is missed; unknown fields and result subtypes it does not count.
+        # The survey misses nothing that the decoder counts as unknown. The decoder does not count unknown fields and
+        # result subtypes.
         kinds = [finding for finding in summary.findings if finding.what != "field" and finding.path != "result"]
         assert bool(kinds) == bool(decoder.stats.unknown)

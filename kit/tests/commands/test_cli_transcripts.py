@@ -79,7 +79,7 @@ def test_stats_says_of_a_transcript_what_it_does_not_know(tmp_path: Path) -> Non
     assert "  time: n/a in turns, " in shown
     assert re.search(r"^main loop +n/a +n/a +n/a +n/a *$", shown, re.MULTILINE)
     assert " 0 ok" not in shown
-    # A process that was killed, and older CLIs, note no cost.
+    # The transcript of a killed process or of an older CLI has no record of the cost.
     killed = tmp_path / "killed.jsonl"
     killed.write_bytes(b"".join(each for each in path.read_bytes().splitlines(True) if b'"cost-state"' not in each))
     (file,) = json.loads(run("stats", "--json", str(killed)))["files"]
@@ -87,7 +87,7 @@ def test_stats_says_of_a_transcript_what_it_does_not_know(tmp_path: Path) -> Non
     assert "  cost: n/a\n" in run("stats", str(killed))
     both = run("stats", str(path), str(killed))
     assert "and what 1 transcripts that do not say it cost" in both
-    # A stream says all of these numbers, also of an empty one.
+    # For a stream, even an empty one, all of these numbers are known.
     stream = tmp_path / "stdout.ndjson"
     for data in (outputs("tools")[0], b""):
         stream.write_bytes(data)

@@ -220,7 +220,7 @@ def test_transcripts_that_are_gone_count_until_they_are_pruned(tmp_path: Path) -
         found = json.loads(done.stdout)
         assert (found["models"], found["total"]) == (both["models"], both["total"])
         assert (found["files"], found["gone"]) == (1, [str(old)])
-    # Without the index nobody knows of it.
+    # Without the index, the deleted transcript does not count.
     assert loaded("--by", "model", "--no-index", tmp_path)["models"].keys() == {"claude-opus-5-5"}
     for arguments in (("--prune",), ()):
         found = loaded("--by", "model", *arguments, tmp_path)
@@ -291,7 +291,7 @@ def test_columns_that_do_not_fit_go_and_names_are_cut() -> None:
 
 
 def test_a_look_at_an_index_imports_neither_rich_nor_transcripts(tmp_path: Path) -> None:
-    """What the start of the command takes is mostly imports."""
+    """Imports take most of the command's start time."""
     (tmp_path / "s.jsonl").write_bytes(answer("a"))
     shown(tmp_path)
     script = (

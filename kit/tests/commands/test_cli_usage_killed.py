@@ -1,4 +1,4 @@
-"""``claude-wire usage`` that is killed while it writes its index: the next one has the right sums."""
+"""If ``claude-wire usage`` is killed while it writes its index, the next run has the right sums."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ pytest.importorskip("rich")
 from cli_lines import line
 from long_tests import LONG
 
-#: How often it is killed, and by how many answers each file grows each time: those fill more pages of the index than
-#: SQLite holds in memory, so that it writes them also before the end.
+#: The number of kills, and the number of answers that each file gains before each kill. The answers fill more pages of
+#: the index than SQLite keeps in memory, so SQLite also writes pages before the transaction ends.
 KILLS, ANSWERS = (100, 400) if LONG else (10, 400)
 FILES = 12
 
 
 def grow(folder: Path, times: int) -> None:
-    """Add answers to each file; some are in two files, as after a fork."""
+    """Add answers to each file. Every tenth answer is in all files, as after a fork."""
     for file in range(FILES):
         lines: list[bytes] = []
         for number in range(ANSWERS):
@@ -45,7 +45,7 @@ def test_the_next_run_has_the_right_sums_after_a_kill_at_any_moment(tmp_path: Pa
 
     def whole() -> str:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
-        assert done.stderr == ""  # it has nothing to say of its index
+        assert done.stderr == ""  # no note about a damaged index
         return done.stdout
 
     grow(folder, 0)
@@ -58,7 +58,7 @@ def test_the_next_run_has_the_right_sums_after_a_kill_at_any_moment(tmp_path: Pa
         grow(folder, times)
         with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
             try:
-                # The first one has no time to end; any moment will do for the others.
+                # Kill the first process immediately, and the others at any moment.
                 process.wait(usual * chance.uniform(0.3, 1.1) if times > 1 else 0)
             except subprocess.TimeoutExpired:
                 process.kill()

@@ -1,4 +1,4 @@
-"""``claude-wire view``: files, folders and pipes, and what is done at a terminal."""
+"""``claude-wire view`` shows files, folders and pipes, and adapts to a terminal."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_folder_has_what_the_host_wrote(tmp_path: Path) -> None:
 def test_folder_with_requests_of_the_host_and_prompts_that_are_repeated(tmp_path: Path) -> None:
     folder = Recording.from_files(load("12_multi_replay").files).save(tmp_path / "r").path or ""
     prompts = re.findall(r"^> (.*)$", invoke(folder).stdout, re.MULTILINE)
-    # As the host sent them, two with uuids that it had used before; each was repeated.
+    # The prompts as the host sent them. The CLI repeated each one, and two reuse the uuid of an earlier prompt.
     assert prompts == ["first", "second", "second again", "third", "first"]
     folder = Recording.from_files(load("08_interrupt").files).save(tmp_path / "s").path or ""
     assert "< interrupt\n" in invoke(folder).stdout
@@ -180,12 +180,12 @@ def test_colors_on_a_terminal_and_none_with_no_color(recorded: str) -> None:
 
 
 def rows(*arguments: str, columns: int) -> list[str]:
-    """What a terminal gets, without colors."""
+    """Return the rows that a terminal receives, without colours."""
     return re.sub(r"\x1b\[[\d;]*m|\r", "", on_screen(*arguments, columns=columns)[0].decode()).split("\n")
 
 
 def test_narrow_terminal_has_every_word_whole(recorded: str) -> None:
-    """A row that is too long is one word alone, which the terminal itself breaks; rows of a subagent have its bars."""
+    """Only a row with a single word may be too long. Rows of a subagent begin with a bar."""
     every = [word for row in rows(recorded, columns=1000) for word in row.split() if word != "|"]
     for columns in (10, 40, 80):
         shown = rows(recorded, columns=columns)
@@ -215,9 +215,9 @@ def test_row_says_what_goes_on_and_goes_away() -> None:
     for row in (b"waiting for the first line", b"running Bash", b"waiting for the model"):
         after = screen.shown.rpartition(row)[2]
         assert re.match(rb", \d+ s\x1b\[0m\r", after)
-        # The line that it stood in is erased before anything else is written.
+        # The command erases the status line before it writes anything else.
         assert re.match(rb"(?:\r|\n|\x1b\[\?25h|\x1b\[1A)+\x1b\[2K", after.partition(b"\x1b[0m")[2])
-    assert b"\x1b[2m, " not in screen.shown  # no row about nothing
+    assert b"\x1b[2m, " not in screen.shown  # no status row without a text
 
 
 def test_no_row_where_nothing_can_be_erased() -> None:

@@ -1,4 +1,4 @@
-"""What a terminal of any width shows of recorded sessions: rows that fit, whole words, each cost once."""
+"""A terminal of any width shows recorded sessions in rows that fit, with whole words and each cost once."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from claude_wire_kit.terminal.page import Page
 from recordings import load
 from shown import decoded, words
 
-#: Calls of tools, MCP, subagents, characters of two columns, several turns, hooks, structured output, a long text.
+#: Recordings with tool calls, MCP, subagents, wide characters, several turns, hooks, structured output and long texts.
 RECORDINGS = (
     *("04_tools_bypass_partial", "06_hooks_events", "07_mcp", "08_control", "10_unicode", "12_multi_replay"),
     *("13_struct", "15_subagent_partial", "16_bg_bash"),
 )
-#: A line begins with these; the rest of the row is its text.
+#: The characters that may mark the beginning of a row, before its text.
 MARKS = "| +=?#!*<>-"
 
 
@@ -41,7 +41,7 @@ def messages(name: str) -> list[Any]:
 
 
 def rows(name: str, width: int | None) -> list[str]:
-    """What is shown; without a width, what a pipe gets."""
+    """Return the rows that a terminal of this width shows, or that a pipe receives if the width is None."""
     file = io.StringIO() if width is None else Terminal()
     console = Console(file=file, width=width, force_terminal=width is not None, color_system=None)
     with closing(Page(console)) as page:

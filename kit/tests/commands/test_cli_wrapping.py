@@ -1,4 +1,4 @@
-"""Lines are broken between words where a terminal is too narrow, however their text comes."""
+"""Long lines are broken between words at the terminal's width, however the text arrives in pieces."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_text_in_pieces_is_broken_as_in_one(width: int) -> None:
 
 def test_only_a_word_that_may_have_to_move_is_held_back() -> None:
     wrapping = Wrapping(20)
-    assert wrapping.feed("beginn") == "beginn"  # at the start of a line it stays, whatever comes
+    assert wrapping.feed("beginn") == "beginn"  # the first word of a line never moves
     assert wrapping.feed("ing of a li") == "ing of a"
     assert wrapping.feed("ne with a long") == " line\nwith a"
     assert wrapping.rest() == " long"
@@ -115,7 +115,7 @@ def test_a_page_shows_what_is_typed_behind_at_once_and_holds_back_a_word_of_a_te
 )
 @pytest.mark.parametrize("grows", [True, False], ids=["text", "line"])
 def test_a_long_text_is_written_whole_and_in_pieces(text: str, grows: bool) -> None:
-    """The time that rich takes for a text grows with the square of its lines."""
+    """The display passes bounded pieces to rich, whose time grows with the square of the number of lines."""
     sizes: list[int] = []
 
     class Watched(Console):

@@ -1,4 +1,4 @@
-"""The agent of the demos: each thing that it offers can be had by its name, and what it says of its project is true."""
+"""The demo agent: each topic of its list works by its name, and its statements about the demo project are true."""
 
 from __future__ import annotations
 

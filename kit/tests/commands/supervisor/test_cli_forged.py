@@ -19,7 +19,7 @@ from children import wait_until
 from forged import forged, pieces
 from supervised import SECONDS, Commands, Talker, journal, prompt
 
-#: Writes forged frames before it reads anything, and then answers control requests.
+#: A fake CLI that writes forged frames before it reads anything, and then answers control requests.
 FORGER = """
 import json, sys
 print(json.loads(sys.argv[1]), end="", flush=True)

@@ -1,4 +1,4 @@
-"""A session of a supervisor at the terminal: ``claude-wire supervisor attach`` and ``claude-wire run --attach``."""
+"""``claude-wire supervisor attach`` and ``claude-wire run --attach`` show a supervised session at the terminal."""
 
 from __future__ import annotations
 

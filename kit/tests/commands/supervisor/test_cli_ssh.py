@@ -1,4 +1,4 @@
-"""A session of a supervisor over ssh: nothing is lost with the connection, and everything crosses it."""
+"""A supervised session over ssh passes everything, and loses nothing when the connection is lost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def commands(tmp_path: Path) -> Iterator[Commands]:
 
 
 def command(commands: Commands) -> list[str]:
-    """A command that is the socket of the supervisor, on the other side of ssh."""
+    """Return the command that connects to the supervisor's socket over ssh."""
     there = f"{shlex.quote(sys.executable)} -m claude_wire_kit supervisor stdio"
     return [*ssh_command(commands.folder.parent, {"CLAUDE_WIRE_SUPERVISOR": os.fspath(commands.folder)}), there]
 
@@ -68,7 +68,7 @@ async def test_questions_errors_and_the_end_cross_it(commands: Commands) -> None
         async with supervisor.create(spec(name="far"), can_use_tool=allow) as session:
             result = await session.ask(json.dumps({"ask": "q1", "stderr": "a warning"}))
             assert (result.result, asked) == ("ok", ["Bash"])
-            await session.interrupt()  # is answered
+            await session.interrupt()  # returns when the CLI has answered
             with pytest.raises(ProcessError) as ended:
                 await session.ask(json.dumps({"exit": 3, "call": "c1"}))
         assert (ended.value.returncode, ended.value.stderr_tail) == (3, b"a warning")
@@ -98,7 +98,7 @@ async def test_a_connection_that_is_killed_loses_no_line(commands: Commands) -> 
         seen = len(texts)
         try:
             with anyio.fail_after(SECONDS):
-                # The supervisor may not know yet that the client before is gone.
+                # The supervisor may not have noticed yet that the previous client is gone.
                 async with supervisor.attach(place, take=True) as session:
                     async for message in session:
                         place = session.cursor
@@ -112,13 +112,13 @@ async def test_a_connection_that_is_killed_loses_no_line(commands: Commands) -> 
         except DetachedError as error:
             lost += 1
             place = error.cursor
-    assert lost  # how often depends on how much was on its way
+    assert lost  # the number depends on how much was in flight
     assert texts == [f'{number} {{"lines": 3000}}' for number in range(3000)]
     assert place.line == journal(commands.folder, id, "stdout.ndjson").count(b"\n")
 
 
 def kill_children() -> None:
-    """Kill all clients of ssh that this process has started."""
+    """Kill all ssh clients that this process has started."""
     with open(f"/proc/self/task/{os.getpid()}/children") as file:
         for pid in map(int, file.read().split()):
             if b"ProxyCommand" in Path(f"/proc/{pid}/cmdline").read_bytes():

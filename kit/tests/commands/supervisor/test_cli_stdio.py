@@ -1,4 +1,4 @@
-"""``claude-wire supervisor stdio``: the socket of a supervisor, on standard streams."""
+"""``claude-wire supervisor stdio`` connects standard input and output to the supervisor's socket."""
 
 from __future__ import annotations
 
