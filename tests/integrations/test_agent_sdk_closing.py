@@ -90,7 +90,7 @@ async def test_closing_is_not_cut_short_by_a_cancellation_of_asyncio(
 
     store, _ = await stored(home)
     started = tmp_path / "started"
-    script = f"open({str(started)!r}, 'w').close()\nwhile True: time.sleep(1)"  # ends at SIGTERM only, not with its input
+    script = f"open({str(started)!r}, 'w').close()\nwhile True: time.sleep(1)"  # only SIGTERM ends this CLI
     options = ClaudeAgentOptions(cli_path=cli(script), cwd=home, session_store=store, resume=SESSION_ID)
     transport = WireTransport("", options)
     await transport.connect()
