@@ -1,4 +1,4 @@
-"""What a CLI and the typings of an SDK can make `make drift` keep is bounded, as tools/drift/README.md says."""
+"""`make drift` reads a bounded amount of data from a CLI and from typings: the limits of tools/drift/README.md."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from folders import ROOT
 from offline import sandbox
 
 MIB = 1 << 20
-#: Seconds in which a thread has done its part.
+#: Seconds to wait for another thread.
 SECONDS = 30.0
 
 
 def row(begins: str) -> str:
-    """What the table of limits says is read at most."""
+    """Return the limit in the row of the README's table that begins with this text."""
     page = (ROOT / "tools" / "drift" / "README.md").read_text()
     found = re.search(rf"^\| {re.escape(begins)}[^|]* \| ([^|]+) \|", page, re.MULTILINE)
     assert found is not None, begins
@@ -44,7 +44,7 @@ def test_the_page_says_the_bounds_of_the_code() -> None:
 
 
 def test_the_recording_of_a_scenario_ends_at_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "require", lambda: None)  # the session is not entered, so that no CLI starts
+    monkeypatch.setattr(sandbox, "require", lambda: None)  # the test does not enter the session, so no CLI starts
     api: Any = SimpleNamespace(url="http://127.0.0.1:9")
     stage = scenarios.Stage(tmp_path / "claude", api, tmp_path, tmp_path, tmp_path / "recordings", "talkative")
     stage.session()
@@ -72,14 +72,14 @@ def test_of_the_transcripts_on_disk_whole_lines_up_to_the_bounds_are_kept(tmp_pa
 
 @linux_only
 def test_of_typings_without_an_end_no_more_is_read_than_is_allowed() -> None:
-    """The file of an SDK is somebody else's. This one would fill the memory."""
+    """The typings come from another project, so drift must not read a file without end into memory."""
     with pytest.raises(Failure, match="more than 8,388,608 bytes"):
         command.typings_of(Path("/dev/zero"))
 
 
 @linux_only
 def test_of_a_help_without_an_end_the_beginning_is_read(tmp_path: Path) -> None:
-    """Both streams count together."""
+    """One limit applies to stdout and stderr of the help together."""
     endless = "import os\nwhile True: os.write(1, b'o' * 4096); os.write(2, b'e' * 4096)"
     said = inside.said_by([sys.executable, "-c", endless], tmp_path)
     assert (len(said), set(said)) == (1 << 18, {"o", "e"})
@@ -87,7 +87,7 @@ def test_of_a_help_without_an_end_the_beginning_is_read(tmp_path: Path) -> None:
 
 @linux_only
 def test_a_help_is_never_killed_after_it_was_reaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time is over while the help ends: the group may be another program's as soon as the child is reaped."""
+    """If the time limit expires while the help ends, drift must not signal a process group that may be reused."""
     cancelled, goes_on = threading.Event(), threading.Event()
     were_there: list[bool] = []
     timers: list[threading.Timer] = []

@@ -1,4 +1,4 @@
-"""What `make drift` makes of flags, of typings, and of what a CLI has said; and where it starts no CLI."""
+"""How `make drift` compares flags, typings and recorded messages, and when it refuses to start a CLI."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Options:
 
 
 def parser_of(refused: Sequence[str], words: Mapping[str, str]) -> Any:
-    """A CLI that names the first flag that it does not know, after complaining about a value that it does not take."""
+    """Return a fake CLI. It rejects invalid values of the flags in `words`, then the first flag in `refused`."""
 
     def run(arguments: list[str]) -> str:
         if arguments == ["--help"]:
@@ -69,7 +69,7 @@ def test_words_of_a_flag_are_compared_with_those_that_it_says() -> None:
 
 
 def test_a_parser_that_refuses_nothing_has_judged_nothing() -> None:
-    """It may take any flag, and so its silence is no sign that it knows them."""
+    """A CLI that accepts every flag says nothing about which flags it knows, so no flag counts as asked."""
     found = find_flags(lambda arguments: HELP if arguments == ["--help"] else "")
     assert (found.listed, found.asked) == (3, 0)
 
@@ -103,13 +103,13 @@ LINE = {"type": "assistant", "message": {"role": "assistant", "content": []}, "z
 
 @pytest.fixture
 def no_floors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every source may give as little as it likes."""
+    """Remove the minimum number of findings that each source must have."""
     monkeypatch.setattr(floors, "FLOORS", {})
 
 
 @pytest.fixture
 def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_floors: None) -> Path:
-    """A CLI that was driven already: what would run in a namespace leaves recordings of these lines."""
+    """Return a fake CLI. Instead of running it in the sandbox, a stub writes one recording and its cli.json."""
 
     def run_inside(command: Sequence[str], variables: Mapping[str, str] | None = None) -> int:
         folder = Path(command[-1])
@@ -198,7 +198,7 @@ QUIET: dict[str, Any] = {
     "failed": {},
     "flags": {"new": [], "gone": [], "new_words": {}, "gone_words": {}, "listed": 3, "asked": 40},
 }
-#: A file that a run leaves, its content, and the sources that it is for.
+#: A file that a run writes, its content, and the sources that need the file.
 LEFT: list[tuple[str, Any, set[str]]] = [
     (
         "partial.1/stdout.ndjson",
@@ -241,7 +241,7 @@ LOW = {
 def a_run_that_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: Sequence[tuple[str, Any, set[str]]], said: Any = QUIET
 ) -> Path:
-    """A CLI that was driven already, in which nothing differs."""
+    """Return a fake CLI without drift. Instead of running it in the sandbox, a stub writes the files in `left`."""
 
     def run_inside(command: Sequence[str], variables: Mapping[str, str] | None = None) -> int:
         for name, line, _ in left:
@@ -292,7 +292,7 @@ def test_flags_that_were_not_read_are_an_error(source: str, tmp_path: Path, monk
 
 
 def test_typings_in_which_nothing_is_found_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their types have been renamed, perhaps, or moved to another file."""
+    """The SDK may have renamed its types or moved them to another file, so finding none is an error."""
     pytest.importorskip("tree_sitter_typescript")
     file = tmp_path / "sdk.d.ts"
     file.write_text("export * from './agentSdkTypes';\n")
@@ -321,7 +321,7 @@ def test_one_less_than_the_floor_is_too_little(source: str) -> None:
 
 @pytest.fixture
 def telling(tmp_path: Path) -> Path:
-    """A CLI that leaves a file where it was started."""
+    """Return a fake CLI that creates the file ``started`` when it runs."""
     path = tmp_path / "telling"
     path.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
     path.chmod(0o700)

@@ -1,4 +1,4 @@
-"""What `make drift` finds in recorded lines, and the Structs that it writes for them."""
+"""The differences that `make drift` finds in recorded lines, and the Structs that it writes for them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def hook(value: Line) -> Line:
 
 PLACE = {"session_id": "s", "transcript_path": "t", "cwd": "/"}
 
-#: The line, the class that is written, what it is in the line, and the finding: what, name and path.
+#: A line, the class that drift writes for it, a function that returns the new part, and the finding: what, name, path.
 NEW: dict[str, tuple[Line, str, Callable[[Line], Any], tuple[str, str, str]]] = {
     "type": (
         {
@@ -133,7 +133,7 @@ def compared(*lines: Line) -> list[Drift]:
 
 
 def module_of(drifts: Iterable[Drift], folder: Path) -> ModuleType:
-    """The source that is written for these, imported."""
+    """Import the source that drift writes for these differences."""
     name = f"written_{next(NUMBERS)}"
     path = folder / f"{name}.py"
     path.write_text(structs_source(drifts, "For a test."))
@@ -141,7 +141,7 @@ def module_of(drifts: Iterable[Drift], folder: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # msgspec resolves the hints of a class by its module.
+    # msgspec looks up the module of a class in sys.modules to resolve its type hints.
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, name, module)
         spec.loader.exec_module(module)
@@ -165,7 +165,7 @@ def roundtrip(cls: type, value: Any) -> Any:
 def test_what_is_new_is_found_and_its_struct_takes_the_whole_value(name: str, tmp_path: Path) -> None:
     line, class_name, part, (what, named, path) = NEW[name]
     drift, *others = compared(line)
-    # A field of an unknown result is unknown to the class of all results, too.
+    # The new field of the unknown result is a second difference, since the common class of results lacks it, too.
     assert bool(others) == (name == "result")
     assert (drift.change, drift.finding.what, drift.finding.name) == ("new", what, named)
     if name != "hook event":
@@ -208,10 +208,10 @@ JSON = st.recursive(
 )
 
 
-#: What is not printable, and what JSON escapes, can be no name of a field.
+#: Names of fields: any characters except those that are not printable or that JSON escapes.
 NAMES = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters='"\\').filter(is_seen), max_size=9)
 
-#: Of tags that are not ASCII msgspec decodes none that stands alone.
+#: Tags are ASCII, because msgspec cannot decode a non-ASCII tag if it is the only one of a union.
 KINDS = st.text(st.characters(max_codepoint=127), min_size=1, max_size=90)
 
 

@@ -1,4 +1,4 @@
-"""Recordings as scripts, which a test runs in place of the CLI."""
+"""Fixtures that turn recordings into programs, which a test runs in place of the CLI."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What goes wrong with processes and pipes, each fault by name, and what becomes of it.
+"""Faults of processes and pipes. Each test is named after one fault and checks what the library does.
 
-None may hang, lose a line that was written, or leave anything behind.
+No fault may hang the host, lose a line that the child wrote, or leave a process or descriptor behind.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def test_exits_without_reading_its_input(backend: Backend, megabytes: int) -> No
             if megabytes:
                 with pytest.raises(ProcessInputError):
                     await process.send(line)
-            else:  # what fits into the pipe may have been written before it ended
+            else:  # a short line may fit into the pipe before the child ends
                 with contextlib.suppress(ProcessInputError):
                     await process.send(line)
             with pytest.raises(ProcessError) as raised:
@@ -230,7 +230,7 @@ say(type="result")
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -261,7 +261,7 @@ def test_floods_its_standard_error(backend: Backend, callback: bool, iterating: 
 
 @every_backend
 def test_floods_its_standard_error_while_the_loop_is_blocked(backend: Backend) -> None:
-    """The child would be done long before, if nobody held it up."""
+    """The library drains stderr in a thread, so the child can end although the event loop is blocked."""
 
     async def main() -> None:
         async with plain(python(FLOOD, 50)) as process:
@@ -274,7 +274,7 @@ def test_floods_its_standard_error_while_the_loop_is_blocked(backend: Backend) -
                 until = time.monotonic() + 30.0
                 while state() != "Z":
                     assert time.monotonic() < until
-                    time.sleep(0.01)  # of all things: nothing else runs in this loop
+                    time.sleep(0.01)  # a blocking sleep, on purpose: it blocks the event loop
             assert process.stderr_tail.endswith(b"the end\n")
             assert await everything(process) == [{"type": "result"}]
 
@@ -303,7 +303,7 @@ while True:
     backend.run(main)
 
 
-#: Leaves behind a process that holds the descriptors given as arguments, and ends when it is killed.
+#: A program that leaves a child process behind. The child holds the given descriptors open until it is killed.
 GRANDCHILD = """
 keep = [int(fd) for fd in sys.argv[1:]]
 os.setpgid(0, 0)
@@ -326,7 +326,7 @@ sys.exit(9)
 
 @contextlib.asynccontextmanager
 async def group_killed(process: Process[Any]) -> Any:
-    """At the end, kill what the process has left behind."""
+    """On exit, kill the process group, including processes that outlived the CLI."""
     try:
         yield
     finally:
@@ -338,13 +338,13 @@ async def group_killed(process: Process[Any]) -> Any:
 @pytest.mark.parametrize("callback", [False, True], ids=["kept", "called back"])
 @pytest.mark.parametrize("keep", [[0], [1], [2], [0, 1, 2]], ids=["input", "output", "error", "all"])
 def test_another_process_holds_its_pipes(backend: Backend, keep: list[int], callback: bool) -> None:
-    """The output is over when the process is, and all that it wrote is there."""
+    """The output ends when the CLI ends, although another process holds its pipes, and no output is lost."""
 
     async def main() -> None:
         lines: list[str] = []
         process = plain(python(GRANDCHILD, *keep), stderr=lines.append if callback else None)
         async with group_killed(process):
-            # Nothing is held of it although the other lives on.
+            # The host keeps no descriptor of the CLI open, although the grandchild still runs.
             with nothing_left():
                 async with process:
                     got: list[Any] = []
@@ -388,7 +388,7 @@ while data := os.read(0, 700):
 
 
 async def echo_through(process: Process[Any], lines: int) -> None:
-    """Send lines of many lengths, and check what comes back."""
+    """Send lines of many lengths, and check that the child echoes them unchanged."""
     expected = [{"n": n, "text": "x" * (n * 37 % 9000)} for n in range(lines)]
 
     async def send() -> None:
@@ -403,7 +403,7 @@ async def echo_through(process: Process[Any], lines: int) -> None:
 
 @every_backend
 def test_pipes_that_take_and_give_little_at_a_time(backend: Backend) -> None:
-    """Each line is many writes that do less than they were asked to, and many that cannot do anything now."""
+    """Sending one line takes many partial writes, and many writes that would block."""
 
     async def main() -> None:
         async with plain(python(SMALL_ECHO)) as process:

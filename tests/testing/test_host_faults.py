@@ -1,6 +1,6 @@
-"""What goes wrong in hosts of processes: no descriptors are left, and hosts that fork.
+"""Faults of the host itself: it runs out of file descriptors, or it forks.
 
-None may hang, or leave anything behind.
+No fault may hang, or leave a process or descriptor behind.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ anyio.run(main, backend=backend)
 @pytest.mark.parametrize("backend", [ASYNCIO, TRIO], ids=["asyncio", "trio"])
 @pytest.mark.parametrize("stderr", ["kept", "called back", "inherit"])
 def test_no_descriptors_left_when_it_is_spawned(backend: Backend, stderr: str) -> None:
-    """With each number of those that are left: it works, or says so and leaves nothing, and works again later."""
+    """With 0 to 19 free descriptors, starting a process works, or raises EMFILE and leaves nothing behind."""
     import json
 
     child = python("line = sys.stdin.buffer.readline()\nfor _ in range(300): sys.stdout.buffer.write(line)")
@@ -149,7 +149,7 @@ def test_a_drain_that_cannot_be_made_ends_the_process_at_once(
             with pytest.raises(OSError, match="Too many open files") as raised:
                 await process.__aenter__()
             assert calls == failing
-        # It was checked while the exception, and what its traceback holds, were still there.
+        # nothing_left() ran while the exception and the frames of its traceback were still alive.
         assert raised.value.__traceback__ is not None
         await process.aclose()
 
@@ -242,7 +242,7 @@ anyio.run(main, backend="trio" if backend == "trio" else "asyncio",
 @pytest.mark.parametrize("backend", BACKENDS, ids=[backend.id for backend in BACKENDS])
 @pytest.mark.parametrize("how", ["use", "close", "leave", "collect", "multiprocessing"])
 def test_a_host_that_forks_while_it_runs(backend: Backend, how: str) -> None:
-    """The forked child can neither use nor end it, and the parent notices nothing."""
+    """The forked child can neither use nor end the CLI, and the parent is not affected."""
     import json
 
     child = python("for line in sys.stdin.buffer: os.write(1, line)")
@@ -295,7 +295,7 @@ anyio.run(main, backend="trio" if backend == "trio" else "asyncio",
 @pytest.mark.parametrize("backend", BACKENDS, ids=[backend.id for backend in BACKENDS])
 @pytest.mark.parametrize("how", ["close", "leave"])
 def test_a_forked_child_that_closes_a_session_says_nothing_to_its_cli(backend: Backend, how: str) -> None:
-    """Neither an interrupt nor the end of its input; the parent goes on."""
+    """The child sends the CLI no interrupt and does not close its input. The parent's session continues."""
     import json
 
     child = python(
@@ -321,7 +321,7 @@ for line in sys.stdin.buffer:
 
 @every_backend
 def test_a_forked_process_does_not_hold_the_input(backend: Backend) -> None:
-    """It sees the end of its input though a child that was forked from the host lives on."""
+    """The CLI sees the end of its input, although a child forked from the host still runs."""
 
     async def main() -> None:
         async with plain(python("say(a=1)\nwhile os.read(0, 65536): pass"), grace=30.0) as process:
@@ -330,7 +330,7 @@ def test_a_forked_process_does_not_hold_the_input(backend: Backend) -> None:
             pid = os.fork()
             if pid == 0:
                 os.close(write)
-                os.read(ready, 1)  # until the parent closes its end, or is gone
+                os.read(ready, 1)  # returns when the parent closes its end or exits
                 os._exit(0)
             os.close(ready)
         assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""An author tests an agent without a process: ``open_agent``."""
+"""``open_agent`` lets the author of an agent test it without a process."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def test_a_turn_that_is_under_way_at_the_end_is_interrupted() -> None:
 async def test_what_the_block_raises_comes_out_as_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
         async with open_agent(echo):
-            1 / 0  # noqa: B018 - it is to raise
+            1 / 0  # noqa: B018 - the division must raise
 
 
 async def test_what_the_lifespan_raises_comes_out() -> None:

@@ -1,4 +1,4 @@
-"""``claude_wire.testing``: recordings, as folders, files and steps."""
+"""``claude_wire.testing.Recording``: loading recordings from folders and files, and their steps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_steps_are_both_streams_whole_and_in_order(name: str) -> None:
 
 
 def causes(steps: tuple[Step, ...]) -> Iterator[tuple[bool, bool]]:
-    """For each control request whose answer is there, too: whether it comes first, by each side."""
+    """For each answered control request, yield whether the host sent it, and whether it precedes its answer."""
     places: dict[tuple[str, str, str], int] = {}
     for index, step in enumerate(steps):
         message = parsed(step.data)
@@ -129,7 +129,7 @@ def test_files_and_folders_packed_or_not(name: str, data: bytes, tmp_path: Path)
 def test_damaged_file_is_a_value_error(name: str, data: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)
     if name == "a.gz" and data == b"":
-        assert Recording.load(tmp_path / name).stdout == b""  # no members are no bytes
+        assert Recording.load(tmp_path / name).stdout == b""  # an empty gzip file is valid and unpacks to no bytes
         return
     with pytest.raises(ValueError, match="damaged"):
         Recording.load(tmp_path / name)
@@ -140,7 +140,7 @@ def test_damaged_file_is_a_value_error(name: str, data: bytes, tmp_path: Path) -
 def test_what_unpacks_to_more_than_the_bound_is_refused(
     name: str, folder: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All files of a folder count together, and what is not packed does not count."""
+    """The limit applies to the sum of all compressed files of a folder. Uncompressed files do not count."""
     monkeypatch.setattr(_files, "MAX_UNPACKED_BYTES", 100_000)
     packed = gzip.compress if name.endswith(".gz") else lzma.compress
     lines = b"{}\n" * 20_000

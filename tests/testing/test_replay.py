@@ -1,4 +1,4 @@
-"""``claude_wire.testing``: a child that plays a recording in place of the CLI, and what can go wrong with it."""
+"""``claude_wire.testing``: a child process that replays a recording in place of the CLI."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_empty_input_plays_all_without_waiting(script: Any) -> None:
 
 
 class LiveHost:
-    """Does what a recorded host did, with ids of its own."""
+    """A host that sends the recorded input, but with new request ids."""
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
@@ -73,7 +73,7 @@ class LiveHost:
             self._ids[recorded] = f"live-{len(self._ids)}-é"
             message["request_id"] = self._ids[recorded]
             data = json.dumps(message).encode() + b"\n"
-        with contextlib.suppress(BrokenPipeError):  # the recorded CLI was gone by then, too
+        with contextlib.suppress(BrokenPipeError):  # the recorded CLI had also exited before this input
             child.send(data)
             if not data.endswith(b"\n"):
                 child.end()
@@ -87,7 +87,7 @@ class LiveHost:
 @pytest.mark.parametrize("name", [name for name in recordings.names() if recordings.load(name).stdin])
 def test_host_with_other_ids_in_step_with_every_recorded_session(name: str, script: Any) -> None:
     played, host = recording(name), LiveHost()
-    cut = b""  # the last line of some, which comes when it is known that there is no more of it
+    cut = b""  # the torn last line of some recordings, which is only readable at the end of the output
     with running(script(played)) as child:
         for step in played.steps:
             if step.direction == "in":
@@ -169,7 +169,7 @@ def test_request_at_another_place_gets_its_recorded_answer_once(script: Any) -> 
         assert child.receive_line() == RESULT
         child.send(user("two"))
         assert child.receive_line() == RESULT
-        child.send(request("late", "mcp_status"))  # even when all is played
+        child.send(request("late", "mcp_status"))  # after the last recorded step, too
         assert child.receive_line() == response("late", servers=["recorded"])
         assert child.finish() == (b"", b"", 0)
 
@@ -352,7 +352,7 @@ def test_time_goes_on_from_the_input(script: Any) -> None:
         began = time.monotonic()
         child.send(user("one"))
         assert child.receive_line() == said("a")
-        assert time.monotonic() - began >= 0.3 - 1e-6  # what two floats may differ by
+        assert time.monotonic() - began >= 0.3 - 1e-6  # tolerance for rounding of floats
 
 
 def test_requests_are_answered_while_the_time_passes(script: Any) -> None:
@@ -363,7 +363,7 @@ def test_requests_are_answered_while_the_time_passes(script: Any) -> None:
 
 
 def written(argv: list[str]) -> list[bytes]:
-    """What a child writes, one item a write."""
+    """Return the writes of a child, one item for each write call."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs, running(argv, stdout=theirs) as child:
         theirs.close()

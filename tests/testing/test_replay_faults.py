@@ -1,4 +1,4 @@
-"""``claude_wire.testing``: what can go wrong with a child that plays a recording."""
+"""``claude_wire.testing``: faults that a test injects into a child process that replays a recording."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_garbage_line(before_line: int, script: Any) -> None:
 
 
 def asked() -> bytes:
-    """What ``ASKING`` has written when it waits for an answer."""
+    """Return the output of ``ASKING`` before it waits for an answer: its first three lines."""
     return b"".join(ASKING.stdout.splitlines(keepends=True)[:3])
 
 
@@ -188,7 +188,7 @@ def test_hold_stdout(more: list[Fault], stdout: bytes, code: int, script: Any) -
         received = b""
         while len(received) < len(stdout):
             received += child.receive_line()
-        assert child.is_quiet()  # and not at its end
+        assert child.is_quiet()  # the child still runs, but writes nothing more
         os.killpg(child.process.pid, signal.SIGKILL)
         assert received + child.rest() == stdout
     began = time.monotonic()
@@ -237,7 +237,7 @@ def test_write_first_reads_nothing_meanwhile(script: Any) -> None:
             while time.monotonic() < deadline:
                 sent += os.write(child.process.stdin.fileno(), b"\n" * 4096)
         assert not select.select([], [child.process.stdin], [], QUIET)[1]
-        assert sent <= 1 << 20  # as much as the pipe holds
+        assert sent <= 1 << 20  # at most the capacity of the pipe
 
 
 @pytest.mark.parametrize("flags", [STREAM, PRINT])
@@ -251,13 +251,13 @@ def test_silence(flags: list[str], script: Any) -> None:
 
 
 def test_silence_means_no_answer_to_requests_either(script: Any) -> None:
-    """Neither to one that was recorded nor to another, which else is answered with a success."""
+    """The child answers neither recorded requests nor unknown ones, which otherwise get a success."""
     with running(script(ASKING, *STREAM, faults=[Silence(60.0)])) as child:
         child.send(
             request("live-1", "interrupt") + request("live-2", "initialize") + request("live-3", "never_recorded")
         )
         child.send(user("one") + request("live-4", "initialize"))
-        assert child.finish() == (b"", b"", 0)  # all lines have been looked at by then
+        assert child.finish() == (b"", b"", 0)  # the child has read all lines when it ends
 
 
 def test_silence_of_a_one_shot_run_ends_some_time(script: Any) -> None:
@@ -321,7 +321,7 @@ def test_wrong_arguments_are_refused() -> None:
         lambda: Replay(ONE_SHOT, speed=float("inf")),
         lambda: Replay(ONE_SHOT, writes="words"),
     ):
-        with pytest.raises(ValueError):  # noqa: PT011 - each has words of its own
+        with pytest.raises(ValueError):  # noqa: PT011 - each case has a different message
             make()
 
 

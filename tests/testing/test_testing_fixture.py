@@ -1,4 +1,4 @@
-"""The pytest fixture ``replay_cli``, and claude-agent-sdk with a stand-in in the place of its CLI."""
+"""The pytest fixture ``replay_cli``, also with claude-agent-sdk as the host of the replayed CLI."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sdk() -> Any:
 
 
 def expected(played: Recording, sdk: Any) -> list[Any]:
-    """What the SDK makes of the recorded output, but for what it keeps to itself."""
+    """Parse the recorded output with the SDK. Return the messages that the SDK passes to its user."""
     parser = pytest.importorskip("claude_agent_sdk._internal.message_parser")
     plain = [json.loads(step.data) for step in played.steps if step.direction == "out" and step.data.endswith(b"\n")]
     shown = [m for m in plain if not m["type"].startswith("control_") and not m.get("sdk_host_only")]
@@ -146,7 +146,7 @@ def test_fault_is_what_the_sdk_sees(sdk: Any, replay_cli: ReplayCLI) -> None:
 
 
 def three_prompts(whole: Recording) -> Recording:
-    """A session up to its fourth prompt."""
+    """Cut a recording before its fourth prompt."""
     prompts = [index for index, step in enumerate(whole.steps) if step.data.startswith(b'{"type": "user"')]
     steps = whole.steps[: prompts[3]]
     streams = {"stdout.ndjson": "out", "stdin.ndjson": "in"}
@@ -184,7 +184,7 @@ def test_client_goes_through_a_recorded_session(sdk: Any, replay_cli: ReplayCLI)
         options = sdk.ClaudeAgentOptions(
             cli_path=replay_cli(played),
             can_use_tool=may,
-            # Their ids are given in this order, and the recorded ones are called.
+            # The SDK numbers the callbacks in this order, which gives them the recorded ids.
             hooks=hooks("PreToolUse", "Stop", "UserPromptSubmit"),
             mcp_servers={"calc": sdk.create_sdk_mcp_server("calc", tools=[add])},
             max_buffer_size=100_000_000,
