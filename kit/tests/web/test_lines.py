@@ -1,4 +1,4 @@
-"""The numbered lines that the service reads from a supervisor."""
+"""The service reads numbered lines from a supervisor."""
 
 from __future__ import annotations
 

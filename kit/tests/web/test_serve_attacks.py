@@ -1,4 +1,4 @@
-"""What each attack meets; docs/web.md has the same list."""
+"""The service repels each attack that docs/web.md lists."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ async def test_headers_of_1_mb(tmp_path: Path) -> None:
             writer.write(b"GET /sessions HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n")
             try:
                 reply = await asyncio.wait_for(reader.read(), 30)
-            except ConnectionError:  # it was closed before all was read
+            except ConnectionError:  # the service closed the connection early
                 reply = b""
             assert reply == b"" or reply.startswith(b"HTTP/1.1 400 ")
             writer.close()
@@ -333,7 +333,7 @@ async def test_a_websocket_is_not_taken_for_a_slow_head(tmp_path: Path) -> None:
     async with served(tmp_path, protocol=Impatient) as service:
         id = await service.create({"lines": 1})
         async with service.websocket(id) as events, connected(service) as later, service.client() as client:
-            assert await at_end(later) == b""  # which was cut off as one that sends no head
+            assert await at_end(later) == b""  # cut off, because it sends no HTTP head
             await client.post(f"/sessions/{id}/prompts", json={"text": '{"lines": 1, "more": "news"}'})
             while "news" not in str(await asyncio.wait_for(events.recv(), 30)):
                 pass
@@ -351,7 +351,7 @@ async def test_a_client_that_reads_nothing_is_cut_off(
 ) -> None:
     monkeypatch.setattr(BoundedWebSocket, "stalled_seconds", 0.2)
     async with served(tmp_path, protocol=Impatient) as service:
-        id = await service.create({"lines": 600, "pad": "x" * 20_000})  # more than the sockets take
+        id = await service.create({"lines": 600, "pad": "x" * 20_000})  # more than the sockets' buffers hold
         head = f"Host: localhost\r\nAuthorization: Bearer {TOKEN}\r\n{upgrade}\r\n"
         request = f"GET /sessions/{id}/events HTTP/1.1\r\n{head}"
         feeds = service.server._app.state.service._feeds

@@ -1,4 +1,4 @@
-"""Ids of events: each one brings back exactly what followed, on each way, for all tabs, and from a service anew."""
+"""With the id of any event, a client gets exactly the events after it, on every transport and after a restart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def anyio_backend() -> str:
 
 
 def recorded(folder: Path, name: str) -> Profile:
-    """A profile whose CLI is a recorded session, played without waiting for its host."""
+    """Return a profile whose CLI replays a recording without waiting for input."""
     copy = folder / name
     copy.mkdir()
     for file, content in recordings.load(name).files.items():
@@ -86,7 +86,7 @@ async def test_ids_are_the_same_where_older_events_come_from_the_journal(
 
 
 async def test_events_with_details_have_ids_of_their_own(tmp_path: Path) -> None:
-    """Each brings back what followed, and none is one of the other events."""
+    """With each id a client gets the events after it. No event without details has the same id."""
     async with served(tmp_path) as service:
         id = await service.create({"lines": 2, "exit": 0})
         plain = await all_events(service, id)
@@ -113,7 +113,7 @@ async def test_tabs_share_one_feed(tmp_path: Path) -> None:
             ids: list[str] = []
             while len(ids) < len(first):
                 message = json.loads(await socket_message(three))
-                ids += [message["id"]] if "id" in message else []  # the state of the session has none
+                ids += [message["id"]] if "id" in message else []  # a session_state has no id
             assert ids == [id_of(piece) for piece in first]
             (feed,) = service.server._app.state.service._feeds
             assert feed.users == 3
@@ -249,13 +249,13 @@ async def test_an_id_of_nothing_is_refused(tmp_path: Path, after: str, status: i
 
 async def test_a_slow_connection_is_cut_with_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_module, "MAX_KEPT", 4000)
-    monkeypatch.setattr(service_module, "BEAT_SECONDS", 3600.0)  # signs of life would come between
+    monkeypatch.setattr(service_module, "BEAT_SECONDS", 3600.0)  # no signs of life between the events
     async with served(tmp_path) as service:
         id = await service.create({"lines": 1})
         async with service.server._app.state.service.feed(id) as feed:
             follower = feed.follow(None)
             got, states = [], 0
-            # A client that was given neither the state nor the end of the first turn is not slow.
+            # The follower first reads the state and the whole first turn, so it is not yet a slow client.
             while not states or not any('"turn_complete"' in event.json for event in got):
                 one = await asyncio.wait_for(anext(follower), 30)
                 if isinstance(one, feed_module.Signal):
@@ -266,7 +266,7 @@ async def test_a_slow_connection_is_cut_with_its_id(tmp_path: Path, monkeypatch:
             async with service.client() as client:
                 await client.post(f"/sessions/{id}/prompts", json={"text": json.dumps({"lines": 100, "exit": 0})})
             with anyio.fail_after(30):
-                while feed._ended is None:  # it reads all while the follower reads nothing
+                while feed._ended is None:  # the feed reads everything while the follower reads nothing
                     await asyncio.sleep(0.01)
             cut = await asyncio.wait_for(anext(follower), 30)
             assert isinstance(cut, feed_module.Signal)
@@ -280,7 +280,7 @@ async def test_a_slow_connection_is_cut_with_its_id(tmp_path: Path, monkeypatch:
 
 
 async def test_each_connection_gets_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one whose session says nothing. They have no id, so none comes again."""
+    """A connection to a silent session gets them too. They have no id, so the service never repeats them."""
     monkeypatch.setattr(service_module, "BEAT_SECONDS", 0.01)
     async with served(tmp_path) as service:
         id = await service.create({"lines": 1})

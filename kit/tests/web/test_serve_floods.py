@@ -33,7 +33,7 @@ def anyio_backend() -> str:
 
 
 async def reply_to(service: Served, sent: str) -> bytes:
-    """All that the service says to bytes of a client, until it ends the connection."""
+    """Send bytes to the service. Return everything that it answers until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
     try:
         writer.write(sent.encode("latin-1"))
@@ -96,7 +96,7 @@ async def test_a_client_that_leaves_early_writes_no_traceback(
 
 @pytest.fixture
 def uvicorn_log() -> Iterator[None]:
-    """The log of uvicorn as it was before."""
+    """Restore the handlers of uvicorn's logger after the test."""
     logger = logging.getLogger("uvicorn")
     handlers, propagate = logger.handlers[:], logger.propagate
     yield
@@ -157,7 +157,7 @@ async def test_pings_of_a_client_that_reads_nothing_are_kept_by_the_last_one(
 async def test_who_does_not_read_older_events_keeps_nobody_from_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They give their places to others, and can come back behind what they have."""
+    """The service cuts off such clients for others. They can reconnect and continue after their last event."""
     monkeypatch.setattr(feed, "OLDER_SECONDS", 0.1)
     async with served(tmp_path) as service:
         id = await service.create({"lines": 600, "pad": "x" * 20_000})
@@ -178,7 +178,7 @@ async def test_who_does_not_read_older_events_keeps_nobody_from_them(
             await asyncio.sleep(0.01)
         async with service.events(id) as events:
             assert await events.until("turn_complete") == whole
-        # One of them reads now: what there is, and with the id of its end, all that followed.
+        # One of the stalled clients reads what it received. With the last id it then gets all events that followed.
         first = await asyncio.to_thread(_read_all, stalled[0])
         pieces = [piece for piece in first if piece.startswith(b"id: ")]
         assert b"event: cut" in first[-1]
@@ -190,14 +190,14 @@ async def test_who_does_not_read_older_events_keeps_nobody_from_them(
 
 
 async def test_the_events_of_all_sessions_have_one_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those of sessions in which nothing happens any more, when others come."""
+    """The service also drops events of idle sessions when other sessions need the memory."""
     monkeypatch.setattr(service_module, "MAX_KEPT_IN_ALL", 300_000)
     async with served(tmp_path) as service:
         feeds = service.server._app.state.service._feeds
         async with AsyncExitStack() as opened:
             for _ in range(6):
                 id = await service.create({"lines": 100, "pad": "\u2713" * 1_000})
-                await _idle(service, id)  # a reader of what is being written may be too slow, and would be cut
+                await _idle(service, id)  # a reader during the turn might be slow and get cut
                 reader = await opened.enter_async_context(service.events(id))
                 await reader.until("turn_complete")
                 assert sum(one._size for one in feeds) < 310_000

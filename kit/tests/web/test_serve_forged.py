@@ -1,4 +1,4 @@
-"""Lines of a CLI that look like frames of the supervisor, through the service: each is an event, and nothing else."""
+"""If a CLI writes lines that imitate frames of the supervisor, the service turns each into an ordinary event."""
 
 from __future__ import annotations
 

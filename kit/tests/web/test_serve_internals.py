@@ -1,4 +1,4 @@
-"""The service uses internals of uvicorn and websockets, and says so when they have changed."""
+"""The service uses internals of uvicorn and websockets. It reports a clear error if a new version changes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session that has ended goes on over HTTP: once, with an environment that the supervisor or a profile has."""
+"""A client resumes an ended session over HTTP: only once, with the environment of the supervisor or a profile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def anyio_backend() -> str:
 
 
 async def ended(service: Served) -> str:
-    """A session whose CLI has ended."""
+    """Create a session whose CLI has ended. Return its id."""
     id = await service.create({"exit": 3})
     async with service.events(id) as events:
         await events.until_state(ended=True, exitCode=3)
@@ -54,7 +54,7 @@ async def test_a_session_that_runs_is_not_resumed(tmp_path: Path) -> None:
 async def test_a_new_supervisor_has_no_environment_and_a_profile_gives_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The CLI gets what the profile names of the environment of the service, and nothing else."""
+    """The CLI gets only the environment variables of the service that the profile names."""
     monkeypatch.setenv("OF_THE_PROFILE", "yes")
     monkeypatch.setenv("OF_ANOTHER", "no")
     elsewhere = tmp_path / "elsewhere"

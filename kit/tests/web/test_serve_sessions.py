@@ -1,4 +1,4 @@
-"""Sessions over HTTP: started, prompted, answered and interrupted, by programs and from several tabs."""
+"""Programs and several tabs start, prompt, answer and interrupt sessions over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service lets a client change and find: settings, answers, the queue, names, files, images."""
+"""Clients of the service change settings, answers, the queue and names, and find sessions, files and images."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def anyio_backend() -> str:
 
 
 class Guided:
-    """A session with the agent of the demo."""
+    """A session with the demo agent."""
 
     def __init__(self, client: httpx.AsyncClient, id: str, reader: EventReader) -> None:
         self._client = client
@@ -51,7 +51,7 @@ class Guided:
         return (await self._client.get(f"/sessions/{self.id}/{what}")).json()
 
     async def until(self, type: str, **fields: Any) -> Json:
-        """The next event of a type, with these fields."""
+        """Return the next event of a type with these fields."""
         while piece := await self._reader.piece():
             event: Json = json.loads(piece.partition(b"data: ")[2])
             if event["type"] == type and fields.items() <= event.items():
@@ -179,7 +179,7 @@ async def test_a_search_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ] * 3
         found = (await client.get("/search", params={"q": '"MARK": 1'})).json()
         assert ([one["id"] for one in found["found"]], found["cut"]) == ([ids[1]], False)
-        assert len(found["found"][0]["excerpts"]) == 3  # of the prompt, and of two texts
+        assert len(found["found"][0]["excerpts"]) == 3  # one of the prompt, two of texts
         assert (await client.get("/search", params={"q": "nothing has this"})).json() == {"found": [], "cut": False}
         monkeypatch.setattr(search_module, "MAX_BYTES", 1)
         assert (await client.get("/search", params={"q": "nothing has this"})).json() == {"found": [], "cut": True}
@@ -223,7 +223,7 @@ async def test_sessions_on_disk_of_allowed_folders_are_read_and_resumed(
 
 
 async def test_what_a_profile_lets_one_choose(tmp_path: Path) -> None:
-    """A mode that asks somebody is offered without a word in the configuration; anything else only with one."""
+    """By default a profile only offers the permission modes that ask a user. The configuration may offer more."""
     secret = {"cli_path": "/bin/true", "model": "sonnet", "append_system_prompt": "secret"}
     profile = Profile(
         roots=[os.fspath(tmp_path)], options=secret, choices={"model": ["sonnet", "opus"], "max_turns": [1, 5]}
@@ -313,11 +313,11 @@ def test_abilities_are_bounded() -> None:
     assert not abilities.add(CommandLifecycleMessage(command_uuid="0", state="completed"))
 
 
-# --- files
+# --- files ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_search_stays_below_its_folder(tmp_path: Path) -> None:
-    """By no link, and by no path."""
+    """Neither a link nor a path leads out of the folder."""
     outside, root = tmp_path / "outside", tmp_path / "root"
     (root / "inside").mkdir(parents=True)
     outside.mkdir()

@@ -1,4 +1,4 @@
-"""A short soak: the shipped commands under a mixed load of killed clients; longer by ``CLAUDE_WIRE_LONG=1``."""
+"""A short soak test: the installed commands under load from killed clients. ``CLAUDE_WIRE_LONG=1`` runs it longer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import sys
 from folders import ROOT
 from long_tests import LONG
 
-#: How long, and with how many sessions.
+#: The arguments of ``soak.py``: the duration and the number of sessions.
 SHAPE = ("5m", "--sessions=100") if LONG else ("10s", "--sessions=6")
 
 
 def test_killed_clients_lose_nothing_and_get_nothing_twice() -> None:
-    """Neither do they leave descriptors or threads; memory is compared in the long form alone."""
+    """The processes also keep no descriptors or threads open. Only the long test compares their memory."""
     done = subprocess.run(
         [sys.executable, ROOT / "tools" / "soak.py", *SHAPE], capture_output=True, text=True, timeout=1200
     )

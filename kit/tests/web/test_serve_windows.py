@@ -1,4 +1,4 @@
-"""A client begins with the last events of a session, and gets older ones in pages: no gap, and none twice."""
+"""A client gets the last events of a session first, and older ones in pages, without gaps or repetitions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few bytes at once that the sessions of these tests have several pages."""
+    """Lower the size of a page, so that the sessions of these tests have several pages."""
     for module in (feed_module, service_module):
         monkeypatch.setattr(module, "TAIL_BYTES", 4_000)
 
 
 async def opened(events: EventReader) -> tuple[str | None, list[Pair]]:
-    """What a client gets until it is level: the id before which there is more, and the events."""
+    """Read the events until the client has caught up. Return them, and the id before which there are older ones."""
     before, found = None, list[Pair]()
     while piece := await events.piece():
         name, event = named(piece)
@@ -45,7 +45,7 @@ async def opened(events: EventReader) -> tuple[str | None, list[Pair]]:
 
 
 async def pages(service: Served, id: str, before: str | None, count: int) -> AsyncIterator[list[Pair]]:
-    """The pages of older events, the newest first."""
+    """Yield the pages of older events, newest first."""
     async with service.client() as client:
         while before is not None:
             reply = await client.get(f"/sessions/{id}/events", params={"before": before, "last": count})
@@ -70,7 +70,7 @@ async def test_the_last_events_and_all_pages_are_the_session(tmp_path: Path, sho
         async with service.events(id) as events:
             everything = [(id_of(one), named(one)[1]) for one in [*await events.until("turn_complete")]]
             everything += [(id_of(one), named(one)[1]) for one in await events.until("turn_complete")]
-        # A new service has no feed yet, so it begins near the end of the journal.
+        # A new service has not read the session yet, so it starts near the end of the journal.
         await service.stop()
         await service.start()
         async with service.events(id, query=f"?last={count}") as events:
@@ -88,7 +88,7 @@ async def test_the_last_events_and_all_pages_are_the_session(tmp_path: Path, sho
 
 
 async def test_the_end_of_a_window_goes_on_live_and_after_a_restart(tmp_path: Path, short: None) -> None:
-    """Each id of a window leads back to the same events, byte for byte, also in a service that has no feed of it."""
+    """With each id a client gets the same later events, byte for byte, even from a restarted service."""
     async with served(tmp_path) as service:
         id = await service.create({"lines": 60, "pad": "x" * 200})
         async with service.events(id) as events:
@@ -110,7 +110,7 @@ async def test_the_end_of_a_window_goes_on_live_and_after_a_restart(tmp_path: Pa
 
 
 async def test_a_text_that_its_result_repeats_comes_once(tmp_path: Path, short: None) -> None:
-    """The lines at the end are the result alone, which has the text of the answer further up."""
+    """The last lines hold only the result, which repeats the text of an earlier answer."""
     text = "y" * 5_000
     said = {"id": "m", "role": "assistant", "model": "x", "content": [{"type": "text", "text": text}]}
     lines = [{"type": "assistant", "message": said, "session_id": "s"}, {"type": "result", "subtype": "success"}]
@@ -130,7 +130,7 @@ async def test_a_text_that_its_result_repeats_comes_once(tmp_path: Path, short: 
 
 
 async def test_a_page_reads_only_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a session of some megabytes, the service makes events of the lines at the end alone."""
+    """For a session of several megabytes, the service decodes only the lines at the end."""
     made: list[int] = []
     add = feed_module.Source.add
 
@@ -157,7 +157,7 @@ async def test_a_page_reads_only_its_bytes(tmp_path: Path, monkeypatch: pytest.M
 
 
 async def test_an_open_question_that_is_further_up_is_asked(tmp_path: Path, short: None) -> None:
-    """It comes without an id, before the state that names it; answered here, it is gone."""
+    """The question arrives without an id, before the state that names it. After an answer it is gone."""
     request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t"}
     asked_first = json.dumps({"type": "control_request", "request_id": "q", "request": request}) + "\n"
     said = json.dumps({"type": "assistant", "message": {"id": "m", "role": "assistant", "model": "x", "content": []}})

@@ -1,4 +1,4 @@
-"""The programs of docs/web.md, run with a service."""
+"""The Python program of docs/web.md runs against a real service."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def anyio_backend() -> str:
 
 
 async def printed(url: str) -> str:
-    """What the program prints that asks a question."""
+    """Run the program of the page. Return its output."""
     command = [sys.executable, "-W", "error", "-c", PROGRAM, url, TOKEN]
     pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
     child = await asyncio.create_subprocess_exec(*command, **pipes, env={**os.environ, "NO_PROXY": "*"})
