@@ -1,7 +1,7 @@
-"""``claude_wire_kit.usage.meter``: what a stream has used, equal to what the API has counted.
+"""``claude_wire_kit.usage.meter`` counts the same tokens in a stream as the API's own log.
 
-``data/true_usage.tar.xz`` has recorded sessions of the real CLI: ``stdout.ndjson`` (``stdout.2.ndjson``, … of later
-processes) and ``truth.json``, the sums of the API's own log by model and by session.
+``data/true_usage.tar.xz`` has recorded sessions of the real CLI. Each has ``stdout.ndjson``, ``stdout.2.ndjson`` and so
+on for later processes, and ``truth.json`` with the sums of the API's log by model and by session.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from usage_lines import model, result
 
 ARCHIVE = DATA / "true_usage.tar.xz"
 
-#: What both the API's log and the totals of a model count, under the same names.
+#: The kinds of tokens. The API's log and the totals of a model use the same names.
 KINDS = tuple(asdict(Tokens()))
 
-#: A model probe of the CLI that no result counts is the only answer that the sums leave out.
+#: The scenario in which the CLI probes a model. The sums leave the probe's answer out, because no result counts it.
 WITH_A_PROBE = "interrupt_bash"
 
 
@@ -48,7 +48,7 @@ def scenarios() -> dict[str, dict[str, bytes]]:
 
 
 def streams(name: str) -> list[list[Message | InvalidLine]]:
-    """The messages of each process, in the order in which the processes ran."""
+    """Return the messages of each process, in the order in which the processes ran."""
     files = scenarios()[name]
     return [decoded(files[file]) for file in sorted(files, key=lambda file: (len(file), file)) if "stdout" in file]
 
@@ -72,7 +72,7 @@ def metered(*data: bytes | list[Message | InvalidLine]) -> UsageMeter:
 
 
 def tokens(totals: Totals) -> dict[str, dict[str, int]]:
-    """By model, without those that were asked for nothing."""
+    """Return the tokens by model, without models that used none."""
     return used({name: asdict(each) for name, each in totals.models.items()})
 
 
@@ -82,7 +82,7 @@ def used(models: dict[str, dict[str, Any]]) -> dict[str, dict[str, int]]:
 
 
 def results_without(data: bytes, *fields: str) -> bytes:
-    """The results of a stream, as a CLI writes them that does not have these fields."""
+    """Return the result lines of a stream without these fields, as an older CLI writes them."""
     results = [json.loads(text) for text in data.splitlines() if b'"type":"result"' in text]
     return b"".join(line({key: value for key, value in each.items() if key not in fields}) for each in results)
 
@@ -92,7 +92,7 @@ def results_without(data: bytes, *fields: str) -> bytes:
 
 @each("name", [name for name in scenarios() if name != WITH_A_PROBE], str)
 def test_sums_of_all_processes_are_what_the_api_has_counted(name: str) -> None:
-    """Resumed, forked, cleared, compacted, with subagents and with retries: by model, and by session."""
+    """The sums by model and by session agree for resumed, forked, cleared, compacted and retried sessions."""
     meter, true = metered(*streams(name)), truth(name)
     assert tokens(meter.total) == used(true["all_complete_answers"])
     sessions = {id: tokens(totals) for id, totals in meter.sessions.items() if id is not None and tokens(totals)}
@@ -106,7 +106,7 @@ def test_an_answer_that_no_result_counts_is_left_out() -> None:
 
 @each("name", scenarios(), str)
 def test_sessions_in_one_stream_have_their_sums_however_they_are_mixed(name: str) -> None:
-    """All processes at once, their results in any order between each other."""
+    """Mix the results of all processes in random order."""
     processes = [[each for each in stream if isinstance(each, ResultMessage)] for stream in streams(name)]
     expected = {id: tokens(totals) for id, totals in metered(*streams(name)).sessions.items()}
     for seed in range(10):
@@ -125,7 +125,7 @@ def test_sessions_in_one_stream_have_their_sums_however_they_are_mixed(name: str
 
 @each("name", [name for name in scenarios() if "fork" not in name], str)
 def test_results_of_older_clis_are_counted_by_what_their_running_totals_grow_by(name: str) -> None:
-    """A session that goes on in a second process is right where one meter has seen both."""
+    """For a session with two processes, the sums are right if one meter sees both."""
     files = scenarios()[name]
     order = sorted((file for file in files if "stdout" in file), key=lambda file: (len(file), file))
     older = [results_without(files[file], "model_usage_since_last_result") for file in order]
@@ -157,7 +157,7 @@ def test_turns_sessions_and_models_add_up_to_the_same(name: str) -> None:
 
 @each("name", names(), str)
 def test_what_was_used_is_what_the_running_totals_grew_by(name: str) -> None:
-    """In the recordings, each from the start of a process to its end; but of two, which go on with a session."""
+    """Most recordings start with zero totals. Two resume a session, so their totals start above zero."""
     data = load(name).stdout
     meter = metered(data)
     last = {each.session_id: each for each in decoded(data) if getattr(each, "total_cost_usd", None) is not None}
@@ -186,7 +186,7 @@ def test_running_totals_are_not_added_up() -> None:
 
 
 def test_a_result_that_comes_again_counts_once() -> None:
-    """As where a recording is read twice, or two that overlap."""
+    """This happens if a recording is read twice, or if two recordings overlap."""
     first, second = result(0.25, 1, recent={"m": model(1, 0.25)}), result(0.75, 3, recent={"m": model(2, 0.5)})
     data = line({**first, "uuid": "a"}) + line({**second, "uuid": "b"})
     meter = metered(data, data)
@@ -218,7 +218,7 @@ def test_totals_that_shrink_began_anew_and_sessions_are_apart() -> None:
 
 
 def test_totals_begin_anew_together_where_one_of_them_shrinks() -> None:
-    """A session that began anew may have read more than before and written less."""
+    """One smaller total means a restart. Other totals may already be larger than before the restart."""
     anew = {"m": {"inputTokens": 40, "outputTokens": 1}, "n": {"inputTokens": 7}}
     meter = metered(line(result(0.3, 30)), line({**result(0.1, 0), "modelUsage": anew}))
     assert meter.total.models["m"].input_tokens == 30 + 40
@@ -234,7 +234,7 @@ def test_a_model_without_use_may_be_gone_from_the_totals(counts: dict[str, int])
 
 
 def test_zeros_in_the_place_of_totals_are_no_new_beginning() -> None:
-    """Local commands and failed starts have them."""
+    """Results of local commands and of failed starts have zeros instead of the running totals."""
     meter = metered(line(result(0.3, 30)), line({**result(0, 0), "modelUsage": {}}), line(result(0.4, 40)))
     assert meter.total.cost_usd == pytest.approx(0.4)
     assert meter.total.tokens.input_tokens == 40
@@ -291,7 +291,7 @@ def test_what_a_caller_does_with_a_turn_changes_no_sum() -> None:
 
 
 def test_names_that_a_stream_makes_up_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions, models and results: their number, and the length of their names."""
+    """The meter bounds the number of sessions, models and results, and the length of their names."""
     monkeypatch.setattr(claude_wire_kit.usage.meter, "MAX_RESULTS", 100)
     meter, most = UsageMeter(), MAX_SESSIONS + 20
     for number in range(most):

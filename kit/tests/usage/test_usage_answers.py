@@ -1,4 +1,4 @@
-"""``claude_wire_kit.usage.answers``: each answer in transcripts counts once, as the API has counted it."""
+"""``claude_wire_kit.usage.answers`` counts each answer in transcripts once, as the API does."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from claude_wire_kit.usage.tokens import MAX_CHARS, MAX_TOKENS
 from cli_lines import line
 from sessions import outputs, scenarios, transcripts, truth
 
-#: A model probe is in no result and in no transcript.
+#: The scenario in which the CLI probes a model. The probe is in no result and in no transcript.
 WITH_A_PROBE = "interrupt_bash"
-#: Its interrupted answer is in the results with an estimate of its output.
+#: The scenario with an interrupted answer. The result only estimates the output tokens of that answer.
 INTERRUPTED = "interrupt_stream"
-#: What a killed process has used is in no result.
+#: The scenario with a killed process. Its usage is in no result.
 KILLED = "torn_resumed"
-#: Its host closed the stream while a subagent worked: the answers after that have no result.
+#: The scenario in which the host closes the stream while a subagent works. Later answers are in no result.
 CLOSED = "h_background"
 
 
@@ -42,7 +42,7 @@ def counted(*files: bytes) -> Answers:
 
 
 def plain(models: dict[str, AnswerTotals]) -> dict[str, dict[str, int]]:
-    """As ``truth.json`` has them."""
+    """Convert totals to the form of ``truth.json``."""
     names = ("answers", *asdict(Tokens()))
     return {model: {name: asdict(totals)[name] for name in names} for model, totals in models.items()}
 
@@ -63,7 +63,7 @@ def output(*lines: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("scenario", scenarios())
 def test_sums_are_those_of_the_api_to_the_token(scenario: str) -> None:
-    """Torn, forked, retried, interrupted and with subagents."""
+    """The scenarios include torn, forked, retried and interrupted sessions, and subagents."""
     answers = counted(*transcripts(scenario).values())
     assert plain(answers.models) == truth(scenario)["sums"]["expected_from_transcripts"]
     assert len(answers) == sum(each.answers for each in answers.models.values())
@@ -71,7 +71,7 @@ def test_sums_are_those_of_the_api_to_the_token(scenario: str) -> None:
 
 @pytest.mark.parametrize("scenario", scenarios())
 def test_each_answer_belongs_to_the_session_that_asked(scenario: str) -> None:
-    """Subagents' to their session, and copies to the original's, also when the copies are read alone."""
+    """A subagent's answers belong to its session. Copied answers belong to the original session, in any file order."""
     asked = [each for each in truth(scenario)["answers"] if each["in_transcript"]]
     expected = [(each["session_id"], each["model"], each["usage"]["input_tokens"]) for each in asked]
     files = list(transcripts(scenario).values())
@@ -84,7 +84,7 @@ def test_each_answer_belongs_to_the_session_that_asked(scenario: str) -> None:
 
 @pytest.mark.parametrize("scenario", [name for name in scenarios() if name not in (WITH_A_PROBE, INTERRUPTED, KILLED)])
 def test_results_of_the_live_streams_have_the_sums_of_the_api(scenario: str) -> None:
-    """Resumed and forked processes repeat the totals before them, and /clear begins them anew."""
+    """Resumed and forked processes start with the earlier totals, and /clear resets the totals."""
     meter = UsageMeter()
     for data in outputs(scenario):
         for message in (decoder := Decoder()).feed(data) + decoder.close():

@@ -1,4 +1,4 @@
-"""Whatever happens to a folder of transcripts and to its index, its sums are those of a new index and of the rule."""
+"""After any changes to transcripts and their index, the sums equal those of a new index and of a full count."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Sums = dict[str, tuple[int, int]]
 NAMES = st.sampled_from(["a", "b", "c"])
 ANSWERS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 99), st.booleans()), min_size=1, max_size=3)
 
-#: Refreshes an index, and is killed when it has read as many files as its third argument says.
+#: A program that refreshes an index, and is killed after as many files as its third argument says.
 KILLED = """
 import os, signal, sys
 from claude_wire_kit.usage import UsageIndex
@@ -62,14 +62,14 @@ def of_index(folder: Path, file: Path | str) -> Sums:
 
 
 class Histories(RuleBasedStateMachine):
-    """A folder, its index, and what the index must count: the files that are there, and the gone ones as last seen."""
+    """Change a folder at random. Its index must count the existing files, and deleted files as it last saw them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
         self.folder, self.file = self.root / "projects", self.root / "index.sqlite3"
         self.folder.mkdir()
-        #: What the index has seen of each file.
+        #: Name of each file -> the contents that the index last read.
         self.seen: dict[str, bytes] = {}
 
     def teardown(self) -> None:
@@ -140,7 +140,7 @@ class Histories(RuleBasedStateMachine):
             file.write(bytes([byte ^ flip]))
         with UsageIndex(self.folder, self.file) as index:
             index.sums()
-            if index.notes:  # it was noticed, and what the index had of files that are gone went with it
+            if index.notes:  # the index noticed the damage, and lost its counts of deleted files
                 self.seen = self.there()
 
     @invariant()
@@ -154,7 +154,7 @@ class Histories(RuleBasedStateMachine):
         for prefix, files in (
             ("0", gone),
             ("1", there),
-        ):  # of equal ones, one of a file that is there counts, then the last
+        ):  # of equal answers, one in an existing file counts; among those, the last one
             for name, data in files.items():
                 (everything / f"{prefix}{name}.jsonl").write_bytes(data)
         assert found == of_index(everything, ":memory:")

@@ -1,4 +1,4 @@
-"""``claude_wire_kit.usage.index``: the sums of a folder are those of the rule, whatever its files went through."""
+"""``claude_wire_kit.usage.index``: the sums of a folder equal a full count, whatever happened to its files."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def plain(models: dict[str, AnswerTotals]) -> Counts:
 
 
 def looked(folder: Path, file: Path | str) -> tuple[Counts, UsageIndex]:
-    """The sums by model, by an index that was opened for them alone, of the files that are there."""
+    """Open the index and refresh it. Return its sums by model for the existing files, and the index."""
     with UsageIndex(folder, file) as index:
         index.prune()
         return plain(index.sums().get("", {})), index
 
 
 def by_the_rule(folder: Path) -> Counts:
-    """The sums by model, of all records of all files."""
+    """Count all records of all files. Return the sums by model."""
     answers = Answers()
     for path in sorted(folder.rglob("*.jsonl"), key=lambda path: os.fsencode(path.relative_to(folder))):
         for record in read(path):
@@ -78,7 +78,7 @@ def outputs(counts: Counts) -> int:
     return sum(each["output_tokens"] for each in counts.values())
 
 
-# --- the rule ---------------------------------------------------------------------------------------------------------
+# --- the full count ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scenario", scenarios())
@@ -94,7 +94,7 @@ def test_sums_are_those_of_the_api_the_first_time_and_the_second(scenario: str, 
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All recorded sessions, in one folder."""
+    """A folder with the transcripts of all scenarios."""
     folder = tmp_path_factory.mktemp("everything")
     for scenario in scenarios():
         unpack(scenario, folder)
@@ -136,7 +136,7 @@ def test_costs_are_those_of_the_cli_where_it_counts_the_same_answers(everything:
         assert cost.total == pytest.approx(sum(cost.models.values()))
         reckoned = {model: totals.cost_usd for model, totals in sessions.get(id, {}).items()}
         same += reckoned == pytest.approx(cost.models)
-    # The API's record says which sums are those of the answers on disk. Sessions without an answer cost nothing.
+    # ``equals`` says which sums agree with the answers on disk. Sessions without an answer cost nothing.
     counts_the_same = [
         "complete answers of the session that are in the transcript" in state["equals"] for state in states.values()
     ]
@@ -228,7 +228,7 @@ def test_an_answer_whose_line_is_odd_counts_by_columns_as_by_records(name: str, 
 
 
 def test_a_second_look_reads_only_the_ends_of_what_has_grown(tmp_path: Path, file: Path) -> None:
-    """Everything else is not even opened: it could be noise, of the same size and time."""
+    """The index does not open unchanged files. The test overwrites them with noise of the same size and time."""
     folder = tmp_path / "projects"
     folder.mkdir()
     paths = [folder / f"{number}.jsonl" for number in range(1000)]
@@ -247,7 +247,8 @@ def test_a_second_look_reads_only_the_ends_of_what_has_grown(tmp_path: Path, fil
     counts, index = looked(folder, file)
     assert outputs(counts) == 1000 + 10 * 2
     assert index.files_read == 10
-    # What is new, once for answers and once for a sum of the CLI, two bytes to see where lines begin, two tails.
+    # The index reads new bytes once for answers and once for costs. Per file it also reads two tails, and two bytes
+    # to see where lines begin.
     assert added < index.bytes_read <= 2 * added + 10 * (2 * TAIL_BYTES + 2)
     assert looked(folder, file)[1].bytes_read == 0
 
@@ -282,12 +283,12 @@ def test_a_file_that_shrank_or_was_replaced_is_read_again(tmp_path: Path, file: 
     path = folder / "s.jsonl"
     path.write_bytes(answer(1, 10) + answer(2, 100))
     assert outputs(looked(folder, file)[0]) == 110
-    path.write_bytes(answer(1, 10))  # shrunk
+    path.write_bytes(answer(1, 10))  # smaller
     assert outputs(looked(folder, file)[0]) == 10
-    path.write_bytes(answer(3, 20))  # of the same size
+    path.write_bytes(answer(3, 20))  # the same size
     os.utime(path, ns=(1, 1))
     assert outputs(looked(folder, file)[0]) == 20
-    path.write_bytes(answer(4, 1000) + answer(5, 1000))  # larger, and another
+    path.write_bytes(answer(4, 1000) + answer(5, 1000))  # larger, with other contents
     assert outputs(looked(folder, file)[0]) == 2000
     other = folder / "new"
     other.write_bytes(answer(6, 5) + path.read_bytes())
@@ -298,7 +299,7 @@ def test_a_file_that_shrank_or_was_replaced_is_read_again(tmp_path: Path, file: 
 
 
 def test_copies_count_when_the_original_is_gone(tmp_path: Path, file: Path) -> None:
-    """The answers still belong to the session that asked."""
+    """The copied answers still belong to the original session."""
     projects = unpack("fork_both", tmp_path)
     true = truth("fork_both")["sums"]["expected_from_transcripts"]
     assert looked(projects, file)[0] == true
@@ -317,7 +318,7 @@ def test_copies_count_when_the_original_is_gone(tmp_path: Path, file: Path) -> N
 
 
 def test_any_history_of_a_folder_gives_the_sums_of_the_rule(tmp_path: Path, file: Path) -> None:
-    """Files grow by pieces of lines, shrink, go and come back, with answers of several lines and copies in others."""
+    """Files grow by parts of lines, shrink, disappear and return. Answers have several lines, and copies elsewhere."""
     folder = tmp_path / "projects"
     folder.mkdir()
     chance = random.Random(7)
@@ -342,7 +343,7 @@ def test_any_history_of_a_folder_gives_the_sums_of_the_rule(tmp_path: Path, file
 
 
 def test_what_is_gone_stays_counted_until_it_is_pruned(tmp_path: Path, file: Path) -> None:
-    """The CLI deletes transcripts after some days."""
+    """The index keeps such counts because the CLI deletes transcripts after some days."""
     folder = tmp_path / "projects"
     folder.mkdir()
     old, new = folder / "old.jsonl", folder / "new.jsonl"
@@ -355,7 +356,7 @@ def test_what_is_gone_stays_counted_until_it_is_pruned(tmp_path: Path, file: Pat
         with UsageIndex(folder, file) as index:
             assert outputs(plain(index.sums()[""])) == 130
             assert (index.gone, index.files) == ([old], 1)
-    new.write_bytes(answer(3, 100) + answer(1, 10))  # a copy of what is gone counts once
+    new.write_bytes(answer(3, 100) + answer(1, 10))  # a copy of a deleted answer counts once
     with UsageIndex(folder, file) as index:
         assert outputs(plain(index.sums()[""])) == 130
     old.write_bytes(kept)
@@ -418,11 +419,11 @@ def test_the_cost_of_a_session_in_two_files_does_not_depend_on_which_was_read_fi
         assert index.sums("project") == new.sums("project")
 
 
-# --- an index that is not as it should be -----------------------------------------------------------------------------
+# --- damaged and foreign indexes --------------------------------------------------------------------------------------
 
 
 def damaged(file: Path) -> Iterator[str]:
-    """Makes an index unusable in one way after another."""
+    """Damage an index file in one way after another."""
     whole = file.read_bytes()
     for damage in ("noise", "half", "header", "middle"):
         data = bytearray(whole)
@@ -546,7 +547,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: Path, monkeyp
         patch.setattr("claude_wire_kit.usage.file_delta.os.fstat", refuse)
         counts, index = looked(folder, file)
     assert index.unreadable == [folder / "b.jsonl"]
-    assert outputs(counts) == 2  # what is known of it stays
+    assert outputs(counts) == 2  # the counts of an unreadable file stay
     assert outputs(looked(folder, file)[0]) == 3
     with UsageIndex(tmp_path / "nowhere", file) as index, pytest.raises(FileNotFoundError):
         index.sums()
@@ -555,7 +556,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: Path, monkeyp
 def test_a_file_that_cannot_be_read_to_its_end_leaves_the_others(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files are read together. Here the second of three fails, after it was looked at."""
+    """The index reads several files together. Here one of them fails after it was opened."""
     folder = tmp_path / "projects"
     folder.mkdir()
     names = [f"{name}.jsonl" for name in "abc"] + [os.fsdecode(b"\xff.jsonl"), os.fsdecode(b"\xfe.jsonl")]
@@ -685,7 +686,7 @@ def test_the_index_has_no_text_of_a_conversation_and_only_its_user_can_read_it(e
             projects.add(record.get("cwd", ""))
             if "message" in record:
                 said.update(texts([record["message"].get("content"), record["message"].get("id")]))
-    # The name of a subagent; and the directories of sessions, which a tool may print.
+    # The index may hold the name of a subagent, and the folders of sessions, which a tool's output may repeat.
     long = {text for text in said if len(text) > 12 and text != "general-purpose" and text not in projects}
     assert len(long) > 100
     for text in long:
@@ -696,7 +697,7 @@ def test_the_index_has_no_text_of_a_conversation_and_only_its_user_can_read_it(e
 
 @pytest.mark.parametrize(("files", "answers"), [(1, 10_000), (10, 1000), (1000, 2)])
 def test_the_index_is_as_small_as_the_page_of_limits_says(files: int, answers: int, tmp_path: Path, file: Path) -> None:
-    """90 bytes for each answer and 0.5 KB for each file, beside the 10 pages that an empty index has."""
+    """An index has 90 bytes for each answer, 0.5 KB for each file, and the 10 pages of an empty index."""
     folder = tmp_path / "projects" / "-home-user-src-project"
     folder.mkdir(parents=True)
     for number in range(files):
@@ -711,7 +712,7 @@ def test_the_index_is_as_small_as_the_page_of_limits_says(files: int, answers: i
 
 @pytest.mark.parametrize("begins", ["x", "ü"])
 def test_long_names_and_huge_numbers_are_cut(begins: str, tmp_path: Path, file: Path) -> None:
-    """Anybody may have written them. Names that begin with the same 1,000 characters are one."""
+    """Foreign files may contain them. Names with the same first 1,000 characters count as one name."""
     name = begins * 1000
     for number, end in enumerate(("a", "b", "c" * 10**6)):
         usage = {"output_tokens": 2**40 + number, "input_tokens": 2**40 - 1}

@@ -1,4 +1,4 @@
-"""``claude_wire_kit.usage.prices``: costs are those that the CLI itself reckons, and no model has a made-up price."""
+"""``claude_wire_kit.usage.prices`` computes the same costs as the CLI. A model without a price has no cost."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_file_of_litellm_is_read(tmp_path: Path) -> None:
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "prices.json"
     path.write_bytes(content)
-    with pytest.raises(ValueError):  # noqa: PT011 - the text is the parser's
+    with pytest.raises(ValueError):  # noqa: PT011 - the parser words the error
         Prices.load(path)
 
 
@@ -111,7 +111,7 @@ ODD = {"negative": -1e-6, "by the million": 3, "NaN": nan, "infinite": inf, "tex
 
 @pytest.mark.parametrize("value", ODD.values(), ids=ODD)
 def test_an_odd_price_in_a_file_is_refused_by_the_names_of_model_and_price(tmp_path: Path, value: Any) -> None:
-    """Also that of a long prompt, and of a model that has no price because others are missing."""
+    """This includes the price of a long prompt, and a price of a model whose other prices are missing."""
     path = tmp_path / "prices.json"
     rows = row(output_cost_per_token=value), {"output_cost_per_token_above_200k_tokens": value}
     for number, each in enumerate(rows):
