@@ -1,4 +1,4 @@
-"""The page and the charts of the benches, from a made-up table: what a run has found is what they show."""
+"""The page and the charts of the benches, generated from a made-up table, show the numbers of that table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The message classes are the registry: `make generate` writes all lists that follow from them."""
+"""`make generate` derives all lists of messages from the message classes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BrewRequest(ControlRequestBody[BrewResponse], tag="brew", kw_only=True, fr
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """The message classes and the reference in a folder of their own."""
+    """Copy the message classes and the reference pages to a temporary folder."""
     for folder in (generate.MESSAGES, Path("docs/reference")):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     return tmp_path

@@ -1,4 +1,4 @@
-"""The comparison of instruction counts: what fails, what asks for an update, and what is only shown."""
+"""`make instructions` compares counts: some differences fail, some ask for an update, and some are only shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tool() -> Any:
 
 @pytest.fixture
 def run(tool: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs the tool, with these counts kept and those counted, and returns its exit status."""
+    """Return a function that runs the tool with given kept and new counts and returns its exit status."""
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     monkeypatch.setattr(tool, "FILE", tmp_path / "kept.json")
     monkeypatch.setattr(tool.shutil, "which", lambda name: name)

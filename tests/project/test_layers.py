@@ -1,8 +1,8 @@
-"""No files import each other in a circle, and layers hold for names of modules in strings, too.
+"""No files import each other in a circle, and the layers also hold for module names in strings.
 
-import-linter sees only import statements, and only whole folders. A lazy ``__getattr__`` imports what a table of
-strings names. Each such string must name a module that the file may import: of its own layer's folder, or of a layer
-below.
+import-linter only checks import statements, and only between folders. A lazy ``__getattr__`` imports the modules that
+a table of strings names. Each such string must name a module that the file may import: one in its own folder, or in a
+lower layer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SOURCES = {"claude_wire": ROOT / "python" / "claude_wire", "claude_wire_kit": RO
 
 
 def layers() -> dict[str, dict[str, int]]:
-    """By package, the layer of each folder; 0 is the top."""
+    """Return, for each package, a dict from folder to layer. Layer 0 is the top."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     found: dict[str, dict[str, int]] = {}
     for package in SOURCES:
@@ -35,7 +35,7 @@ def layers() -> dict[str, dict[str, int]]:
 
 
 def strings_of(tree: ast.AST) -> Iterator[str]:
-    """The strings of a module, without its docstrings."""
+    """Yield the string literals of a module, without its docstrings."""
     docs = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -49,14 +49,14 @@ def strings_of(tree: ast.AST) -> Iterator[str]:
 
 
 def climbing(package: str, file: str, source: str, folders: dict[str, int]) -> list[str]:
-    """The strings in a file that name a module of a folder above the file's own."""
+    """Return the strings in a file that name a module of a higher layer than the file's own folder."""
     own = folders.get(file.split("/")[0])
-    if own is None:  # the package itself, above all its folders
+    if own is None:  # a file directly in the package, which is above all folders
         return []
     found: list[str] = []
     for text in strings_of(ast.parse(source)):
         name = text.removeprefix(f"{package}.")
-        # "streams.message_stream" is in a table of lazy imports; a bare word such as "process" is a word.
+        # A dotted name such as "streams.message_stream" is a module; a single word such as "process" is just text.
         if not re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", name):
             continue
         is_module = (SOURCES[package] / Path(*name.split("."))).with_suffix(".py").is_file()
@@ -73,7 +73,7 @@ def test_no_string_names_a_module_of_a_layer_above(package: str) -> None:
             package, path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"), folders
         )
         for path in sorted(root.rglob("*.py"))
-        if path.name != "moved.py"  # says in errors where names have gone
+        if path.name != "moved.py"  # moved.py names the new modules of moved names in its errors
     }
     assert len(found) > 100
     assert {file: names for file, names in found.items() if names} == {}
@@ -88,13 +88,13 @@ def test_a_climbing_string_is_found() -> None:
 
 
 def imports_of(*packages: str) -> dict[str, set[str]]:
-    """What each file of packages imports, for type checkers, too."""
+    """Return, for each module of the packages, the modules that it imports, including under TYPE_CHECKING."""
     graph = grimp.build_graph(*packages, exclude_type_checking_imports=False, cache_dir=None)
     return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
 
 
 def circle(imports: Mapping[str, Set[str]]) -> list[str]:
-    """Files of which each imports the one before it, the first one again at the end. Empty if there is no circle."""
+    """Return an import circle as a list that ends with its first file, or an empty list if there is no circle."""
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:

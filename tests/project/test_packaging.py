@@ -1,4 +1,4 @@
-"""What is shipped, and the tools that check it."""
+"""The contents of the wheels and source distributions, and the tools that check them."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def used_by(section: str) -> list[str]:
 def test_the_build_renames_each_folder_with_sources_and_keeps_the_callers_flags(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What the wheel is built with, up to cargo: maturin's own hook is replaced."""
+    """The build backend sets the flags and the target folder for cargo. A stub replaces the hook of maturin."""
     pytest.importorskip("maturin")
     backend = tool("build_backend")
     seen: dict[str, str] = {}
@@ -163,7 +163,7 @@ def test_a_wheel_that_should_not_be_published_is_refused(tmp_path: Path) -> None
     licences = [f"claude_wire-1.dist-info/licenses/{name}" for name in ("LICENSE", "THIRD_PARTY_LICENSES")]
     record = "claude_wire-1.dist-info/RECORD"
     data = library.read_bytes()
-    for folder in (str(ROOT), str(Path.home())):  # those of an editable installation are not renamed
+    for folder in (str(ROOT), str(Path.home())):  # an editable build keeps paths of this machine; remove them
         data = data.replace(f"{folder}/".encode(), b"-" * (len(folder) + 1))
     content = {place: data, **dict.fromkeys([*licences, *check.package_files("claude_wire")], b"")}
     content[record] = "".join(f"{name},,\n" for name in [*content, record]).encode()

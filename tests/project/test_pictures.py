@@ -1,4 +1,4 @@
-"""The pictures of docs/architecture.md: every folder is in its layer, and each says in words what it shows."""
+"""The pictures of docs/architecture.md show every folder in its layer, and each has a text description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from folders import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
-#: The pictures of layers, in the order of their contracts.
+#: The pictures of layers, in the order of the import-linter contracts in pyproject.toml.
 LAYERS = ["layers", "kit-layers"]
 PICTURES = [*LAYERS, "way-of-a-byte"]
 

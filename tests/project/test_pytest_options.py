@@ -26,7 +26,7 @@ def test_tests_and_benches_are_collected_where_pytest_asyncio_is_installed(path:
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: asyncio-stand-in\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text("[pytest11]\nasyncio = asyncio_stand_in\n")
-    # Without the variables of the pytest that runs this test: pytest-benchmark takes them for a worker of its own.
+    # Remove the PYTEST_ variables of the outer pytest: with them pytest-benchmark believes that it runs in a worker.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", path],

@@ -1,4 +1,4 @@
-"""``claude_wire.sync``: a session for code that is not async, and what is left of it on every path: nothing."""
+"""``claude_wire.sync``: a session for code that is not async. However it ends, it leaves no process or thread."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from claude_wire.messages import McpStatusRequest, PermissionResult
 from claude_wire.session import Session as AsyncSession
 from claude_wire.sync.session import Session
 
-#: Answers all requests. A prompt is answered by what it says: with its text, with what was answered to a permission
-#: question, with many messages, with a failed turn, or not at all.
+#: A fake CLI that answers all requests. The prompt selects its reply: the text of the prompt, the answer to a
+#: permission question, many messages, a failed turn, or no reply.
 AGENT = r"""
 def result(text, **more):
     say(**{"type": "result", "subtype": "success", "is_error": False, "result": text, "session_id": "s", **more})
@@ -140,7 +140,7 @@ def test_several_threads_ask_one_after_the_other() -> None:
 
 
 def test_it_has_the_methods_of_the_async_session() -> None:
-    """With the same parameters. What it leaves out is made for streams that are no process."""
+    """The parameters are the same, too. The missing methods are only useful for streams without a process."""
     left_out = {"aclose", "initialize", "status"}
     for name, method in inspect.getmembers(AsyncSession, inspect.isfunction):
         if not name.startswith("_") and name not in left_out:
@@ -218,7 +218,7 @@ def test_it_is_refused_where_an_event_loop_runs(backend: str) -> None:
             sync.ask("hello", python(AGENT))
         with pytest.raises(HandleError, match=r"await claude_wire\.ask"):
             session.ask("hello")
-        # In a thread of its own nothing stands still.
+        # In a worker thread the sync session does not block the event loop, so it is allowed.
         result = await anyio.to_thread.run_sync(session.ask, "hello")
         assert result.result == "hello"
 
@@ -287,7 +287,7 @@ def test_a_session_that_is_dropped_is_closed_by_its_thread() -> None:
         messages = iter(session)
         del session
         gc.collect()
-        assert isinstance(next(messages), InitMessage)  # an iteration keeps it
+        assert isinstance(next(messages), InitMessage)  # the iterator keeps the session alive
         del messages
         gc.collect()
 
@@ -317,7 +317,7 @@ def test_a_waiting_thread_is_told_that_the_session_is_closed() -> None:
 
 
 def ends_by_a_callback() -> None:
-    """SystemExit in a callback ends the loop, and is raised where the block is left."""
+    """SystemExit in a callback ends the event loop, and the with block raises it on exit."""
 
     def leave(request: CanUseToolRequest) -> PermissionResult:
         raise SystemExit(5)

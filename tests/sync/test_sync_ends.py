@@ -1,4 +1,4 @@
-"""What is left of a sync session whose program is interrupted, ends or forks: nothing. Each in a host of its own."""
+"""A sync session leaves nothing behind if its program is interrupted, ends or forks. Each test runs a new program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from children import Host, exists, linux_only, python
 
 pytestmark = linux_only
 
-#: What all hosts have: a session that says when its turn has begun, and what the process holds.
+#: Code that all host programs share: it opens a session and reports the start of a turn and the open resources.
 HOST = r"""
 import contextlib, gc, threading
 from claude_wire import ClaudeWireError, HandleError, sync
@@ -25,7 +25,7 @@ def opened(**arguments):
     return sync.open_session(json.loads(sys.argv[1]), on_received=told, **arguments)
 
 def wait(session, how):
-    "Wait for ever."
+    "Wait forever for a result."
     if how == "ask":
         session.ask("hold")
     session.query("hold")
@@ -90,7 +90,7 @@ say_what_is_held()
 
 @pytest.mark.parametrize("how", ["receive_response", "batches"])
 def test_ctrl_c_in_an_iteration_loses_no_message(how: str) -> None:
-    """It comes when bytes were read, so the message of the wait that it ends is on its way."""
+    """Each interrupt comes right after the session has read bytes, while a message is on its way to the caller."""
     code = """
 import itertools, signal
 from claude_wire import ResultMessage, UserMessage
@@ -103,7 +103,7 @@ def interrupts(data):
 def interrupt(number, frame):
     while frame is not None and frame.f_code.co_name != "__next__":
         frame = frame.f_back
-    if frame is not None:  # otherwise the loop below would lose what it was given
+    if frame is not None:  # outside __next__, the loop below would lose the message
         raise KeyboardInterrupt
 
 signal.signal(signal.SIGINT, interrupt)
@@ -150,12 +150,12 @@ except KeyboardInterrupt:
     [("", 0), ("sys.exit(3)", 3), ("iterating.start()", 0), ("session.ask('hold')", -signal.SIGINT)],
 )
 def test_a_program_may_end_without_leaving_the_block(end: str, returncode: int) -> None:
-    """Its session is closed, whoever waits for it, and its process ended."""
+    """The session closes when the program ends, even if a thread waits for a message, and the CLI ends."""
     code = f"""
 session = opened()
 session.__enter__()
 def iterate():
-    with contextlib.suppress(ClaudeWireError):  # it may be told that the session is closed
+    with contextlib.suppress(ClaudeWireError):  # the iteration may raise because the session is closed
         for message in session:
             pass
 iterating = threading.Thread(target=iterate, daemon=True)
@@ -169,7 +169,7 @@ say(pid=session.session.process.pid)
             program.interrupt()
         assert program.ends() == returncode
         assert not exists(pid)
-    if returncode != -signal.SIGINT:  # of which Python tells
+    if returncode != -signal.SIGINT:  # after SIGINT, Python prints a traceback
         assert program.errors.decode() == ""
 
 

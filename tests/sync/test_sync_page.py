@@ -1,4 +1,4 @@
-"""The page on the sync API is true: its programs run, and print what they should."""
+"""The programs of docs/how-to/sync.md run and print the expected text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from folders import ROOT
 
 PAGE = (ROOT / "docs" / "how-to" / "sync.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
-#: What stands in for the CLI, and what the program prints.
+#: For each program: the recording that replaces the CLI, and the expected lines of output.
 PLAYED = [
     ("01_simple_bidi_init", ["Hello from the fake API. You said: Hello bidi with initialize"]),
     (

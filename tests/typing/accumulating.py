@@ -1,4 +1,4 @@
-"""What a type checker makes of messages that are put together. Checked by test_typing.py, never run."""
+"""The types of messages built from deltas. test_typing.py runs type checkers on this file; nothing executes it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a type checker makes of requests, answers and messages to send. Checked by test_typing.py, never run."""
+"""The types of requests, answers and messages to send. test_typing.py only type checks this file."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ from claude_wire.messages import (
 
 response = ControlResponse.success("1", {})
 
-# The payload has the type of the answer to that request.
+# payload_as returns the answer type of the given request class.
 assert_type(response.payload_as(InitializeRequest), InitializeResponse)
 assert_type(response.payload_as(InterruptRequest), InterruptResponse)
 assert_type(response.payload_as(GetContextUsageRequest), GetContextUsageResponse)
@@ -68,7 +68,7 @@ assert_type(response.payload, dict[str, Any])
 assert_type(response.request_id, str | float | None)
 assert_type(ControlResponse.failure("1", "no", error_code="x"), ControlResponse)
 
-# Making answers.
+# Answers that a host makes.
 asked = CanUseToolRequest(tool_name="Bash", input={})
 assert_type(asked.allow(), PermissionResultAllow)
 assert_type(asked.allow({"a": 1}, updated_permissions=[SetMode("plan", "session")]), PermissionResultAllow)
@@ -78,7 +78,7 @@ ControlResponse.success("1", asked.allow())
 ControlResponse.success("1", HookOutput(continue_=False))
 ControlResponse.success("1", UnknownObject({"behavior": "later"}))
 
-# Making messages; what is unknown may stand wherever something known may.
+# Messages that a host makes. Unknown objects are allowed wherever known ones are.
 assert_type(UserMessage.of("hello"), UserMessage)
 UserMessage.of([TextBlock("a"), UnknownBlock({"type": "new"})])
 assert_type(AssistantMessage.of([ToolUseBlock("1", "Bash", {})], model="opus"), AssistantMessage)
@@ -99,5 +99,5 @@ McpSetServersRequest(servers=servers)
 
 # Messages are immutable.
 asked.tool_name = "Read"  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
-# A number may be written either way.
+# The CLI may write this number as an integer or as a float.
 assert_type(StreamEvent.ttft_ms, float | None)

@@ -1,4 +1,4 @@
-"""What a type checker makes of the codec. Checked by test_typing.py, never run."""
+"""The types of the codec. test_typing.py runs type checkers on this file; nothing executes it."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a type checker makes of `match` on messages. Checked by test_typing.py, never run."""
+"""The types that `match` on messages narrows to. test_typing.py only type checks this file."""
 
 from typing import Any
 
@@ -118,7 +118,7 @@ def message(message: Message | InvalidLine) -> None:
             assert_type(tag, str | None)
             assert_type(reason, str)
         case _:
-            # What is left has a class, too, and none of those above.
+            # Other message classes reach this case. All of them have to_dict.
             assert_type(message.to_dict(), dict[str, Any])
 
 
@@ -132,7 +132,7 @@ for item in Decoder().feed(b""):
     message(item)
 
 
-# A match on a union of the protocol can be exhaustive, if it has a case for what is unknown.
+# A match on a union of the protocol is exhaustive if it also has a case for the unknown class.
 
 
 def block(block: ContentBlock) -> None:
@@ -204,7 +204,7 @@ def without_a_case_for_the_unknown(delta: Delta) -> None:
         case TextDelta() | ThinkingDelta() | InputJsonDelta() | SignatureDelta() | CitationsDelta() | CompactionDelta():
             pass
         case _:
-            # A checker says so.
+            # The type checker reports that the match is not exhaustive.
             assert_never(delta)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 

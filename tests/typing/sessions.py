@@ -1,4 +1,4 @@
-"""What a type checker makes of a session. Checked by test_typing.py, never run."""
+"""The types of a session. test_typing.py runs type checkers on this file; nothing executes it."""
 
 from collections.abc import AsyncIterator
 from typing import Any

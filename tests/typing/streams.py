@@ -1,4 +1,4 @@
-"""What a type checker makes of streams of messages. Checked by test_typing.py, never run."""
+"""The types of message streams. test_typing.py runs type checkers on this file; nothing executes it."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ async def generate() -> AsyncIterator[bytes]:
 
 
 async def what_is_iterated_over(fd: int, source: Any) -> None:
-    # An InvalidLine is among the messages only if the decoder makes it one of them.
+    # The stream yields InvalidLine unless `on_invalid` of the decoder is "raise" or a callback.
     async for message in MessageStream(fd):
         assert_type(message, Message | InvalidLine)
     async for message in MessageStream(fd, Decoder()):

@@ -1,4 +1,4 @@
-"""What a type checker makes of the sync API. Checked by test_typing.py, never run."""
+"""The types of the sync API. test_typing.py runs type checkers on this file; nothing executes it."""
 
 from typing_extensions import assert_type
 
