@@ -1,4 +1,4 @@
-"""What a bridge keeps of what a peer sends: how many, how many bytes, and what happens above that."""
+"""A bridge keeps a bounded number of questions, calls and conversations, and drops the oldest above the bound."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_questions_count_their_bytes() -> None:
     for number in range(3):
         assert len(ui.add(permission(f"r{number}", description=text))) == 1
     assert ui.add(permission("new", description=text))[1:] == [PermissionCancelled(requestId="r0", reason="dropped")]
-    # One that is larger than all may be is dropped itself, and no other one for it.
+    # A question above the bound of all questions together is dropped itself. The others stay.
     huge = ui.add(permission("huge", description=text * 5))
     assert huge[1:] == [PermissionCancelled(requestId="huge", reason="dropped")]
     for id in ("r1", "r2", "new"):
@@ -118,7 +118,7 @@ def test_one_conversation_more_than_are_kept_ends_the_one_that_was_silent_for_lo
     ui = Bridge()
     for number in range(MAX_CONVERSATIONS):
         ui.add(call("t1", session=f"s{number}"))
-    ui.add(permission("r1", tool_use_id="t1"))  # of the latest one
+    ui.add(permission("r1", tool_use_id="t1"))  # a question of the latest conversation
     ui.add(AssistantMessage.of("Hi", session_id="s0"))
     events = ui.add(AssistantMessage.of("Hi", session_id="new"))
     assert [(event.conversationId, event.to_dict().get("state")) for event in events] == [

@@ -1,4 +1,4 @@
-"""Events: the JSON of the document that they come from, their schema, and how they are encoded."""
+"""Events match the JSON of the document that specifies them, have a schema, and are encoded correctly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from folders import DATA
 
 
 def _document() -> tuple[bytes, list[dict[str, Any]]]:
-    """The message and the events of the example in the document that describes a wrapper."""
+    """Return the message and the events of the document's "Example Translation"."""
     text = (DATA / "documents" / "004.md").read_text().partition("## Example Translation")[2]
     message, events = re.findall(r"```json\n(.*?)```", text, re.S)
     return message.encode(), [json.loads(one) for one in re.split(r"\n\n// .*\n", events)]

@@ -1,4 +1,4 @@
-"""Any messages in any order, with ids that repeat and ids that nobody knows: all that begins ends once."""
+"""After any messages in any order, with repeated or unknown ids, everything that begins ends exactly once."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_all_that_begins_ends_once_whatever_comes_in_whatever_order(steps: list[
     ui = Bridge(partial=partial)
     events: list[UiEvent] = []
     for step in steps:
-        if isinstance(step, str):  # the front end answers a question, which nobody may have asked
+        if isinstance(step, str):  # the front end answers a question that may not exist
             with contextlib.suppress(AnswerError):
                 ui.answer(step, allow=len(events) % 2 == 0)
         else:

@@ -1,4 +1,4 @@
-"""Operations and subagents: every way in which they begin and end, in every dialect."""
+"""Operations and subagents begin and end in every possible way, in every dialect."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_the_open_calls_of_a_subagent_end_with_it() -> None:
         ("t2", "started"),
         ("t2", "interrupted"),
     ]
-    # One that comes after its end is the turn's to end.
+    # A call that arrives after the end of its subagent ends with the turn.
     assert states(ui, called("Bash", {}, "t3", parent="t1"), ResultSuccess(session_id="s")) == [
         ("t3", "started"),
         ("t1", "interrupted"),

@@ -1,4 +1,4 @@
-"""Permission questions: one answer each, by a reader of the stream and by a session."""
+"""Each permission question gets one answer, from a program that reads the stream or from a session."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_question_is_answered_once_and_an_unknown_one_never() -> None:
         with pytest.raises(AnswerError, match="is settled") as settled:
             ui.answer("r1", allow=True)
         assert settled.value.settled
-    assert ui.add(asked()) == []  # delivered again
+    assert ui.add(asked()) == []  # the same question a second time
 
 
 @pytest.mark.parametrize("id", ["r1", 5, 2.5, 0, "x" * 500])
@@ -152,7 +152,7 @@ def test_a_question_without_a_request_is_answered_by_a_bare_reply() -> None:
     assert (first.requestId, first.tool, first.input) == ("u1", "Bash", {"command": "rm x"})
     assert ui.answer("u1", allow=False) == PermissionReply(allow=False)
     assert isinstance(second, PermissionRequest)
-    # No message withdraws such a question, but the end of its turn.
+    # Only the end of its turn withdraws such a question.
     [cancelled, _] = ui.add(ResultSuccess(session_id="s"))
     assert cancelled == PermissionCancelled(requestId=second.requestId, reason="withdrawn", conversationId="s")
     with pytest.raises(AnswerError):
@@ -170,7 +170,7 @@ def test_a_question_belongs_to_the_conversation_of_its_call() -> None:
     ui.add(called("t2", "b"))
     events = [*ui.add(asked("r1", tool_use_id="t1")), *ui.add(asked("r2", tool_use_id="t9")), *ui.add(asked("r3"))]
     assert [event.conversationId for event in events] == ["a", "b", "b"]
-    ui.add(called("t1", "b"))  # the same id: the later call is meant
+    ui.add(called("t1", "b"))  # the same id, so the later call counts
     ui.add(called("t3", "a"))
     [event] = ui.add(asked("r4", tool_use_id="t1"))
     assert event.conversationId == "b"
@@ -254,7 +254,7 @@ def test_a_question_is_settled_elsewhere(message: Message, reason: Any, allowed:
     ],
 )
 def test_the_cli_says_how_a_question_was_answered(name: str, allowed: list[bool | None]) -> None:
-    """By its output alone, which has no answers: also for a tool that was allowed, and has failed."""
+    """The output of the CLI shows the decision, although it has no answers. A tool may be allowed and then fail."""
     ui = Bridge()
     events = [event for message in Decoder().feed(recordings.load(name).stdout) for event in ui.add(message)]
     assert [event.allowed for event in events if isinstance(event, PermissionCancelled)] == allowed

@@ -1,4 +1,4 @@
-"""Progress: what is found in text, what comes from the agent's own lists, and what each costs."""
+"""A bridge finds progress in texts and in the agent's to-do lists, in linear time."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_rules_can_be_replaced_and_what_does_not_fit_is_passed_over() -> None:
         return [Step(0, "a", 1, 2), Step(2, "b", 3, 2), Step(3, "c", -1, 2), Step(4, "d", 0, 0), Step(1, "e", 2, 2)]
 
     assert progress(Bridge(progress=[rule]), said("x")) == [("e", 2, 2, None)]
-    # Of two at the same place the later rule's counts.
+    # If two rules find a step at the same place, the later rule wins.
     assert find_step("x", [lambda _: [Step(0, "a", 1, 2)], lambda _: [Step(0, "b", 1, 2)]]) == Step(0, "b", 1, 2)
     assert progress(Bridge(progress=[]), said("Running test 5 of 20")) == []
 
@@ -210,7 +210,7 @@ def test_of_a_long_text_the_end_is_read() -> None:
     assert find_step(text + "x" * 20 + " Running test 2 of 2", PROGRESS_RULES) is not None
 
 
-#: What an expression that backtracks, or a look that begins anew, would need the square of its length for.
+#: Texts that take quadratic time if an expression backtracks, or if a search restarts.
 HOSTILE = [
     "1",
     "[",
@@ -248,9 +248,9 @@ HOSTILE = [
     "if ",
     "Launching ",
 ]
-#: Each text has so many characters. Their square is more steps than a processor makes in the seconds below.
+#: The length of each text. Its square is more steps than a processor makes in SECONDS.
 CHARACTERS = 2_000_000 if LONG else 80_000
-#: Seconds of the processor for one text, on which the load of the machine has little influence. It needs a hundredth.
+#: The limit of processor time for one text. It hardly depends on the load. A correct search takes a hundredth of it.
 SECONDS = 100 if LONG else 4
 IN_LINEAR_TIME = """\
 import resource, sys, time

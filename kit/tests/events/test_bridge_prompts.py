@@ -1,4 +1,4 @@
-"""Prompts as events: each prompt that the CLI repeats once, and nothing else."""
+"""Each prompt that the CLI repeats becomes one event. Other user messages do not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from claude_wire_kit.events import Bridge, UserPrompt
 
 
 def repeated(content: Any, uuid: str | None = "u1", **fields: Any) -> Message:
-    """A prompt as the CLI repeats it."""
+    """Return a prompt in the form in which the CLI repeats it."""
     message = {"type": "user", "message": {"role": "user", "content": content}, "session_id": "s", "isReplay": True}
     return decode(json.dumps({**message, **({"uuid": uuid} if uuid else {}), **fields}).encode())
 
@@ -115,7 +115,7 @@ def test_the_prompt_of_a_subagent_is_none_of_a_person() -> None:
 
 
 def test_the_last_event_of_its_line_is_the_prompt() -> None:
-    """So events that lines gave before there were prompts keep their places in the line."""
+    """The older kinds of events thus keep their positions among the events of a line."""
     ui = Bridge(prompts=True)
     ui.add(decode(b'{"type":"assistant","session_id":"s","message":{"content":[{"type":"tool_use","id":"t",'
                   b'"name":"Bash","input":{}}]}}'))  # fmt: skip

@@ -1,4 +1,4 @@
-"""All recordings through a bridge: nothing raises, each text appears once, and all that begins ends once."""
+"""A bridge processes all recordings without an error. Each text appears once, and all that begins ends once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from each import each
 from feeding import cut, fed
 
 NAMES = recordings.names()
-#: The chunks of 1 and 7 bytes are for recordings of at most so many bytes.
+#: Only recordings of at most this many bytes are fed in chunks of 1 and 7 bytes.
 SMALL = 20_000
 
 
@@ -32,7 +32,7 @@ def events_of(ui: Bridge, messages: Iterable[Any]) -> list[UiEvent]:
 
 
 def by_conversation(events: list[UiEvent]) -> dict[str | None, list[UiEvent]]:
-    """The events of each conversation. Progress without one belongs to the response before it."""
+    """Group the events by conversation. Progress without a conversation belongs to the response before it."""
     found: dict[str | None, list[UiEvent]] = {}
     last: str | None = None
     for event in events:
@@ -43,7 +43,7 @@ def by_conversation(events: list[UiEvent]) -> dict[str | None, list[UiEvent]]:
 
 
 def check_ends(events: list[UiEvent], *, answered: bool = False) -> None:
-    """All that begins ends once, and nothing else does. With ``answered`` questions may have been answered."""
+    """Check that everything that begins ends once, and nothing else ends. `answered`: the test answers questions."""
     open_operations: set[tuple[Any, str]] = set()
     ended_operations: set[tuple[Any, str]] = set()
     running: set[tuple[Any, str]] = set()
@@ -109,7 +109,7 @@ def test_each_text_appears_once_and_all_that_begins_ends(name: str) -> None:
 
 
 def test_a_turn_that_leaves_a_subagent_at_work_says_that_the_run_goes_on() -> None:
-    """The first result comes while a subagent works in the background, and the second one when it has ended."""
+    """The first result arrives while a subagent works in the background, and the second one after it has ended."""
     events = events_of(Bridge(), fed(Decoder(), [recordings.load("15_subagent_background").stdout]))
     assert [event.background for event in events if isinstance(event, TurnComplete)] == [1, None]
 
@@ -126,7 +126,7 @@ def test_the_chunks_of_a_stream_make_no_difference(name: str) -> None:
 
 
 def test_streams_that_are_mixed_give_what_each_of_them_gives() -> None:
-    """Their ids are the same: only the session tells them apart."""
+    """The streams use the same ids, so the bridge must distinguish them by their session."""
     found: list[list[Any]] = []
     sessions: set[str] = set()
     for name in NAMES:

@@ -1,4 +1,4 @@
-"""The JSON schema that a program on the other side has: every event of the recorded sessions keeps it."""
+"""Every event of the recorded sessions conforms to the published JSON schema."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA = event_schema()
 
 
 def validator_of(type: str) -> Any:
-    """A validator of the events of a type: much faster than one that tries all types."""
+    """Return a validator for one type of event, which is much faster than one for all types."""
     found = SCHEMA["discriminator"]["mapping"][type]
     return jsonschema.Draft202012Validator({"$ref": found, "$defs": SCHEMA["$defs"]})
 

@@ -1,7 +1,7 @@
-"""What is found in sentences as people and models write them: how much of it is right, and how much is missed.
+"""Measure the precision and recall of the progress rules on sentences that people and models write.
 
-``developed.tsv`` is what the rules were written with; ``held-out.tsv`` was written after them, and no rule was changed
-because of it. Each has a hundred sentences without progress and subagents, most of which come close.
+The rules were developed with ``developed.tsv``. ``held-out.tsv`` was written later, and no rule was changed because of
+it. Each file has a hundred negative examples. Most of them nearly look like progress or subagents.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from claude_wire_kit.events import Bridge, ProgressUpdate, SubagentProgress
 from folders import DATA
 
 SENTENCES = DATA / "sentences"
-#: A front end that shows what is not so misleads; one that does not show a step shows the next one.
+#: Wrong progress misleads the user. Missed progress matters less, because the next step corrects it.
 MIN_PRECISION = 0.97
 MIN_RECALL = {"developed": 0.97, "held-out": 0.9}
 
 
 def sentences(name: str) -> list[tuple[str, set[str]]]:
-    """Each sentence with what a reader finds in it: ``5/20``, and ``NAME=STATUS`` of subagents."""
+    """Return each sentence with the expected findings: ``5/20`` for progress, ``NAME=STATUS`` for a subagent."""
     found = []
     for line in (SENTENCES / f"{name}.tsv").read_text(encoding="utf-8").splitlines()[1:]:
         progress, subagents, text = line.split("\t")
@@ -29,7 +29,7 @@ def sentences(name: str) -> list[tuple[str, set[str]]]:
 
 def found_in(text: str) -> set[str]:
     found = set()
-    subagents = {}  # the last status of each
+    subagents = {}  # name -> last status
     for event in Bridge().add(AssistantMessage.of(text, session_id="s")):
         if isinstance(event, ProgressUpdate):
             found.add(f"{event.completedSteps}/{event.totalSteps}")

@@ -1,4 +1,4 @@
-"""Text: one event for each block, and deltas under the id of the block that replaces them."""
+"""Each text block becomes one event. Its deltas are partial events with the id of the block that replaces them."""
 
 from __future__ import annotations
 

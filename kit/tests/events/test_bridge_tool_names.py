@@ -1,4 +1,4 @@
-"""A tool is known by the names that each of the five documents writes."""
+"""The bridge recognizes a tool by each name that the five documents use for it."""
 
 from __future__ import annotations
 

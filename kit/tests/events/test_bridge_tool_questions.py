@@ -1,4 +1,4 @@
-"""Permission questions from uses of tools, for a stream that goes one way; the messages are those of document [004]."""
+"""A bridge makes permission questions from tool uses in a one-way stream. The messages are from document [004]."""
 
 from __future__ import annotations
 

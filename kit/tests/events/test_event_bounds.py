@@ -1,4 +1,4 @@
-"""Events with details, cut to a size that a browser takes."""
+"""Events with details are truncated to a size that a browser can handle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/events.md is true: its examples print what they should, its table has all events, its sentences give nothing."""
+"""docs/events.md is correct: its examples print their output, and its table lists all events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from folders import ROOT
 
 PAGE = (ROOT / "docs" / "events.md").read_text()
 EXAMPLES = dict(re.findall(r"<!-- example: (\w+)[^>]*-->\n```python\n(.*?)```", PAGE, re.S))
-#: Sentences that are not progress: those of the page, and more.
+#: Sentences without progress, both from the page and others.
 SENTENCES = [
     *re.findall(r"^- (.*)$", PAGE.partition("<!-- no progress -->")[2].partition("\n\n")[0], re.M),
     "5/20 tests failed.",
@@ -38,17 +38,17 @@ SENTENCES = [
     "The report is [05/20], and the one before it [12/2023].",
     "Running step 5 of 20% of them.",
 ]
-#: The forms of progress on the page: a text, and its step.
+#: The rows of the page's table of progress forms: an example text, and its step.
 FORMS = re.findall(r"^\| .* \| (.*?) \| (.*?) \|$", PAGE.partition("| form | example |")[2].partition("\n\n")[0], re.M)
 
-#: The types of the events of a permitted session, in order.
+#: The types of the events of the recorded session in which the tools are allowed, in order.
 TYPES = [
     "claude_response",
     *("operation", "permission_request", "operation") * 3,
     "claude_response",
     "turn_complete",
 ]
-#: Programs for what the page says without a program.
+#: Programs that check statements of the page for which the page has no program.
 PROGRAMS = {
     "pair": """\
 from claude_wire import decode
@@ -104,7 +104,7 @@ PRINTED = {
 
 
 def run(name: str, folder: Path) -> list[str]:
-    """What an example prints."""
+    """Run an example of the page. Return the lines that it prints."""
     session = Recording.from_files(recordings.load("05_perm_allow_deny").files)
     session.save(folder / "recording")
     (folder / "session.ndjson").write_bytes(session.stdout)

@@ -1,4 +1,4 @@
-"""What the CLI reports beside the conversation, in words: the notice or the activity that each message gives."""
+"""Messages of the CLI outside the conversation, such as API retries, become notices or activities in words."""
 
 from __future__ import annotations
 
