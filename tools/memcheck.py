@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "memcheck"
 
-#: A suppression: the tests of drains leak objects that live until the process ends.
-LEAKS = "leak:drain::stream::tests\n"
+#: Suppressions: the tests of drains leak objects that live until the process ends.
+LEAKS = "leak:drain::tests\nleak:drain::rescuer::tests\nleak:no_memory::shared\n"
 
 TESTS = [
     f"tests/{name}.py"
