@@ -1,4 +1,4 @@
-"""The tap: whoever runs it in place of the CLI notices no difference."""
+"""A host that runs the tap instead of the CLI notices no difference."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tap is for 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells who sent a signal, and ends children")
 
 CAT = "/bin/cat"
-#: Every byte, in no order, and more than any pipe holds.
+#: Random bytes, more than a pipe holds.
 BYTES = random.Random(1).randbytes(3_000_000)
 
 
 def finished(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes, int]:
-    """Output, standard error and exit code of a process that ends by itself."""
+    """Wait for a process to end. Return its output, its standard error and its exit code."""
     try:
         out, errors = process.communicate(timeout=SECONDS)
     finally:
@@ -50,7 +50,7 @@ def line(process: subprocess.Popen[bytes]) -> str:
 
 @pytest.fixture(params=["", "recorded"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where the session is written down, if it is."""
+    """The folder of the recording, or an empty string if the tap does not record."""
     return str(request.param and tmp_path / request.param)
 
 
@@ -85,7 +85,7 @@ def test_bytes_arrive_over_sockets_as_node_has_them(folder: str) -> None:
 
 
 def test_an_input_that_is_cut_ends_and_the_session_goes_on(folder: str) -> None:
-    """A socket whose other end was closed with something unread raises an error where others end."""
+    """The input is a socket. If the other end closes with unread data, a read raises ConnectionResetError."""
     ours, its = socket.socketpair()
     its.send(b"unread")
     script = "cat; echo end; exit 7"
@@ -112,7 +112,7 @@ def test_a_host_that_does_not_read_holds_nobody_up(tmp_path: Path, folder: str) 
     cli = cli_of(tmp_path / "cli", f"say('x' * 20_000_000)\nos.write({tells}, b'!')\n")
     with start(tap_of(cli, folder), pass_fds=[tells]) as process:
         os.close(tells)
-        assert os.read(told, 1) == b"!"  # all is written, and nothing is read
+        assert os.read(told, 1) == b"!"  # the CLI has written everything, and the host has read nothing
         os.close(told)
         out, errors, code = finished(process)
     assert (out, errors, code) == (b"x" * 20_000_000 + b"\n", b"", 0)
@@ -186,7 +186,7 @@ def test_a_tap_that_is_killed_takes_the_cli_with_it(tmp_path: Path, folder: str)
         os.close(its)
         assert line(process) == "ready"
         process.kill()
-        assert os.read(held, 1) == b""  # the CLI has ended: it had the other end
+        assert os.read(held, 1) == b""  # the CLI held the other end, so it has ended
         os.close(held)
         process.communicate(timeout=SECONDS)
 
@@ -367,7 +367,7 @@ def test_standard_streams_that_are_closed_stay_closed(tmp_path: Path) -> None:
 
 @linux
 def test_output_that_nobody_reads_is_kept_up_to_a_bound(tmp_path: Path) -> None:
-    """Above it the CLI waits, as with a full pipe; nothing is lost."""
+    """Above the bound the CLI waits, as with a full pipe, and no output is lost."""
     small = tmp_path / "small.py"
     code = Path(program.__file__).read_text()
     small.write_text(re.sub(r"(?m)^QUEUE_BYTES = .*", "QUEUE_BYTES = 1_000_000", code))
@@ -383,7 +383,7 @@ def test_output_that_nobody_reads_is_kept_up_to_a_bound(tmp_path: Path) -> None:
         wait_until(lambda: asleep(process.pid) and asleep(*children_of(process.pid)))
         with contextlib.suppress(BlockingIOError):
             written += len(os.read(told, 1000))
-        # What is kept, the two pipes, and what was being read.
+        # The bound, plus the capacity of two pipes and two reads.
         assert written * 100_000 <= 1_000_000 + 2 * 1024 * 1024 + 2 * 256 * 1024
         out, _, code_of = finished(process)
     os.close(told)

@@ -1,4 +1,4 @@
-"""The redaction of a recording, on secrets and on innocent texts as the traffic of a coding agent holds them."""
+"""The redaction masks secrets in the traffic of a coding agent, and leaves harmless texts readable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from secret_forms import result, tool
 
 
 def shown(lines: bytes) -> str:
-    """All keys and texts of redacted lines."""
+    """Redact lines. Return all keys and texts that remain, one per line."""
     redaction = Lines()
     redacted = redaction.feed(lines + b"\n") + redaction.close()
     return "\n".join(text for line in redacted.splitlines() for text in strings(json.loads(line)))
@@ -59,5 +59,5 @@ def test_the_corpus_is_large() -> None:
 
 @pytest.mark.parametrize("text", [f"(a) VALUES ({chr(39) * 3999}", "name=password " + "a=b " * 2000, "codes " * 2000])
 def test_a_text_that_nearly_matches_stays(text: str) -> None:
-    """None of these takes more than linear time. With quadratic time, this test would take minutes."""
+    """The redaction takes linear time for each text. With quadratic time, this test would take minutes."""
     assert masked_text(text * 10) == text * 10

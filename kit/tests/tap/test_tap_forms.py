@@ -1,4 +1,4 @@
-"""What the redaction of a recording finds, and which texts it leaves readable."""
+"""The redaction of a recording finds secrets of many forms, and leaves ordinary texts readable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def strings(value: Any) -> list[str]:
-    """All keys and texts in a JSON value."""
+    """Return all keys and texts in a JSON value."""
     match value:
         case dict():
             return [text for key, item in value.items() for text in (key, *strings(item))]
@@ -207,7 +207,7 @@ def test_an_ordinary_text_stays(text: str) -> None:
     ],
 )
 def test_the_paragraphs_of_a_project_stay_but_for_few(pattern: str, at_most: float) -> None:
-    """Many speak of tokens, keys and passwords. A few are masked in part, hardly one as a whole."""
+    """Many paragraphs mention tokens, keys and passwords. The redaction changes few, and masks hardly any entirely."""
     paragraphs = [
         paragraph
         for path in sorted(ROOT.glob(pattern))
@@ -221,7 +221,7 @@ def test_the_paragraphs_of_a_project_stay_but_for_few(pattern: str, at_most: flo
     assert redacted.count(MASK) <= 0.002 * len(paragraphs)
 
 
-# --- chance -----------------------------------------------------------------------------------------------------------
+# --- random texts -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the tap writes down: both directions byte for byte, for the owner alone. No disk ends a session."""
+"""The tap records both directions byte for byte, readable only by the owner. A full disk does not end the session."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tap is for 
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the kernel copies pipes")
 
-#: Recorded sessions with prompts, questions, hooks, deltas, a large line, and bytes that are no UTF-8.
+#: Recordings with prompts, questions, hooks, deltas, a large line, and bytes that are not UTF-8.
 NAMES = ["04_tools_bypass_partial", "05_perm_allow_deny", "06_hooks", "10_unicode", "11_huge", "12_multi_replay"]
 
 
 def witness(folder: Path, cli: str) -> str:
-    """A CLI that keeps what it reads and writes, in files of its own."""
+    """Write a script that runs the CLI and saves its input and output to separate files."""
     (folder / "seen").mkdir()
     path = folder / "witness"
     path.write_text(f'#!/bin/sh\ntee {folder}/seen/in.$$ | {cli} "$@" | tee {folder}/seen/out.$$\n')
@@ -58,7 +58,7 @@ def test_a_recorded_session_is_recorded_again_byte_for_byte(tmp_path: Path, name
     session = load(name)
     player = Replay(Recording.from_files(session.files), wait=False).script(tmp_path / "player")
     cli = str(tmp_path / "cli")
-    Path(cli).write_text(f'#!/bin/sh\ncat > /dev/null\nexec {player} "$@"\n')  # it reads all before it plays
+    Path(cli).write_text(f'#!/bin/sh\ncat > /dev/null\nexec {player} "$@"\n')  # reads all input before it plays
     os.chmod(cli, 0o700)
     with start([*tap_of(cli, tmp_path / "recorded"), "--model", "haiku"]) as process:
         out, errors = process.communicate(session.stdin, timeout=SECONDS)
@@ -279,7 +279,7 @@ def test_a_signal_that_ends_the_cli_is_in_the_recording(tmp_path: Path) -> None:
 def test_what_the_kernel_passes_on_is_recorded_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, line: int
 ) -> None:
-    """Whatever the host's pipe has room for, and also where bytes that are written down already go by way of memory."""
+    """This holds for any size of the host's pipe, and if bytes that were recorded already pass through memory."""
     recording = recording_module.Recording(str(tmp_path / "recorded"), ["claude"], 0.0, pytest.fail)
     by_kernel: list[int] = []
     put_from = recording.put_from
@@ -287,7 +287,7 @@ def test_what_the_kernel_passes_on_is_recorded_once(
     source, cli = os.pipe()
     host, target = os.pipe()
     pump = program.Pump(source, target, program.QUEUE_BYTES, recording)
-    pump._stream = recording_module.STDOUT  # it goes by the numbers of standard streams
+    pump._stream = recording_module.STDOUT  # the pipe has another number than standard output
     fcntl.fcntl(target, 1031, room)
     os.set_blocking(cli, False)
     os.set_blocking(host, False)
@@ -296,7 +296,7 @@ def test_what_the_kernel_passes_on_is_recorded_once(
     turn = 0
     while pump.target >= 0:
         turn += 1
-        # Now the pump waits for the host, now it takes what there is into memory.
+        # In most turns the pump waits for the host. In every 150th turn it moves the waiting bytes into memory.
         monkeypatch.setattr(program, "RESCUE_SECONDS", 0.0 if turn % 150 == 0 else 100.0)
         if at < len(data):
             with contextlib.suppress(BlockingIOError):

@@ -1,4 +1,4 @@
-"""A redacted recording: no secret of any kind, nothing unknown, the same structure, and each line still JSON."""
+"""A redacted recording has no secrets and no unknown texts, but the same structure, and each line is still JSON."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def assistant(*content: dict[str, Any]) -> dict[str, Any]:
 
 
 def clean(value: Any, secret: str) -> Any:
-    """A line without its secrets, as the object that it is; nothing of the secret is in it."""
+    """Redact a line, and check that no piece of the secret is left. Return the decoded line."""
     redacted = redacted_line(line(value))
     assert redacted.endswith(b"\n")
     plain = json.loads(redacted)
@@ -52,7 +52,7 @@ def clean(value: Any, secret: str) -> Any:
 
 
 def shape(value: Any) -> Any:
-    """The structure of a JSON value: kinds of values, and how many there are."""
+    """Return the structure of a JSON value: the types of its values, and the sizes of its containers."""
     match value:
         case dict():
             return [shape(item) for item in value.values()]
@@ -117,7 +117,7 @@ def test_with_escapes_of_json(kind: str) -> None:
 @KIND
 @pytest.mark.parametrize("depth", [1, 2])
 def test_with_escapes_within_escapes(kind: str, depth: int) -> None:
-    """A tool that prints JSON: what is in the text has escapes of its own."""
+    """If a tool prints JSON, its output in the line is escaped twice or more."""
     text, secret = SAMPLES[kind]
     for _ in range(depth):
         text = '{"out": "' + "".join(f"\\u{ord(one):04x}" for one in text) + '"}'
@@ -280,7 +280,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_recorded_sessions_stay_readable(name: str) -> None:
-    """Each line has its structure, its kind, and the ids that tie it to others."""
+    """Each redacted line keeps its structure, its type, and the ids that connect it to other lines."""
     for stream in load(name).stdout, load(name).stdin:
         lines = stream.splitlines(keepends=True)
         redacted = [redacted_line(one) for one in lines]
@@ -437,7 +437,7 @@ def test_any_bytes_become_lines_of_json(data: bytes) -> None:
 
 
 def test_a_redacted_recording_has_no_secret_in_any_file(tmp_path: Path) -> None:
-    """All kinds, in both directions, in the arguments and on the standard error; what passes is not redacted."""
+    """Send every kind of secret both ways, in arguments and on standard error. The host receives them unchanged."""
     texts = [text for text, _ in SAMPLES.values()]
     sent = b"".join(line({"type": "user", "message": {"role": "user", "content": text}}) for text in texts)
     said = b"".join(line(assistant({"type": "text", "text": text})) for text in texts) + b"torn " + texts[2].encode()
