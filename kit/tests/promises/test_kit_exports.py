@@ -1,4 +1,4 @@
-"""The public names of the kit, and what its commands import."""
+"""The kit exports its public names, and its commands import no slow modules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def test_the_modules_that_one_may_import_have_their_names() -> None:
-    # In a process of its own, where nothing else has imported a part of them.
+    # In a new process, where no other test has imported a part of the modules.
     script = """
 from claude_wire_kit.events import Bridge, Questions
 from claude_wire_kit.supervisor import Supervisor, connect
@@ -18,7 +18,7 @@ from claude_wire_kit.web import Config, Profile, create_app, load_config
 
 
 def test_the_commands_of_a_host_need_no_session_and_no_event_loop() -> None:
-    """Importing both takes as long as the rest of ``claude-wire supervisor ps``."""
+    """To import both would double the time of ``claude-wire supervisor ps``."""
     script = """
 import sys
 from claude_wire_kit.commands.supervisor import command

@@ -1,4 +1,4 @@
-"""The kit imports only public names of the library, and the library nothing of the kit."""
+"""The kit imports only public names of the library. The library does not import the kit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from folders import ROOT
 KIT = ROOT / "kit" / "claude_wire_kit"
 LIBRARY = ROOT / "python" / "claude_wire"
 
-#: The packages whose ``__all__`` is public, below ``claude_wire``. A module of ``integrations`` is public itself.
+#: The packages below ``claude_wire`` whose ``__all__`` is public. Each module of ``integrations`` is public.
 PACKAGES = (
     *(
         "accumulate",
@@ -33,8 +33,8 @@ PACKAGES = (
     *("session", "support", "sync", "testing", "testing.faults", "transcripts"),
 )
 PUBLIC = {"claude_wire", *(f"claude_wire.{name}" for name in PACKAGES)}
-#: What the kit takes from deeper modules of the library. The list should get shorter: a name that two packages need
-#: belongs into the ``__all__`` of its package.
+#: The private names of the library that the kit imports. The list should shrink: a name that both need belongs in the
+#: ``__all__`` of its package.
 DEEPER = {
     "claude_wire.agent.main.take_standard_streams",
     "claude_wire.codec.kind_names.KindName",
@@ -68,7 +68,7 @@ DEEPER = {
 
 
 def imported() -> Iterator[tuple[Path, str, str]]:
-    """The file, the module and the name of each import from the library."""
+    """Yield the file, the module and the name of each import from the library."""
     for path in sorted(KIT.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "claude_wire":
@@ -102,6 +102,6 @@ def test_no_exception_is_left_over() -> None:
 
 @pytest.mark.parametrize("path", sorted(LIBRARY.rglob("*.py")), ids=lambda path: str(path.relative_to(LIBRARY)))
 def test_the_library_does_not_name_the_kit(path: Path) -> None:
-    """Also not in a string, by which a module could be imported. One table says where names of 0.2 are now."""
+    """Not even a string names it, because code may import a module by a string. Only ``moved.py`` maps old names."""
     if path != LIBRARY / "moved.py":
         assert "claude_wire_kit" not in path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The pages of the kit say what it keeps at most: every row has its test, and every number is that of the code."""
+"""The pages of the kit list its bounds. Every row has a test, and every number equals the number in the code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from claude_wire_kit.usage import tokens as usage_tokens
 from folders import ROOT
 from pages import kept
 
-#: The rows of what is kept, by page and by their first words, and the tests that hold each.
+#: Page -> first words of each row in its table of bounds -> the tests that check this row.
 ROWS: dict[str, dict[str, list[str]]] = {
     "usage.md": {
         "sums of a `UsageMeter`": ["tests/promises/test_limits.py"],
@@ -93,7 +93,7 @@ def test_each_row_of_a_page_has_its_test(page: str) -> None:
 
 
 def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
-    """Numbers on the pages are read from the code, so that neither changes alone."""
+    """The test formats the numbers of the code and looks them up on the pages, so neither can change alone."""
     from claude_wire_kit.web import access, app, feed, server
     from claude_wire_kit.web import service as http
 

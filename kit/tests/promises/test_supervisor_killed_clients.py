@@ -1,6 +1,6 @@
-"""Clients that are killed, hundreds of them: together they take each line once, and each question has one answer.
+"""Kill many clients one after another. Together they take each line once, and each question gets one answer.
 
-The short form kills 60, ``CLAUDE_WIRE_LONG=1`` a thousand. ``pytest -s`` prints what there was in all.
+The test kills 60 clients, or 1,000 with ``CLAUDE_WIRE_LONG=1``. ``pytest -s`` prints the totals.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from supervised import Commands, journal
 
 KILLS = 1000 if LONG else 60
 SECONDS = 5400 if LONG else 240
-#: The least of each kind of question in the long form. How many the short form has depends on the load: at least one.
+#: The minimum number of each kind of question in the long test. The short test needs at least one of each.
 LEAST = {"permission questions": 200, "hooks": 100, "MCP calls": 50}
 ATTACH = [sys.executable, "-m", "claude_wire_kit", "supervisor", "stdio"]
 
 
 def by_ssh(folder: Path, supervised: Path) -> list[str]:
-    """The command that attaches through sshd."""
+    """Return the command that attaches to a supervisor over ssh."""
     return [*ssh_command(folder, {"CLAUDE_WIRE_SUPERVISOR": os.fspath(supervised)}), shlex.join(ATTACH)]
 
 
@@ -93,7 +93,7 @@ def test_clients_that_are_killed_lose_nothing_and_repeat_nothing(tmp_path: Path,
 
 
 def check_output(noted: list[list[str]], written: list[dict[str, Any]]) -> None:
-    """Each message was taken once, in order, and noted with the number of its line."""
+    """Check that the clients took each message once, in order, and noted the number of its line."""
     assert [words for words in noted if words[0] == "wrong"] == []
     taken = [(int(words[1]), words[3]) for words in noted if words[0] == "took"]
     messages = [(number, line) for number, line in enumerate(written, 1) if not line["type"].startswith("control_")]
@@ -101,7 +101,7 @@ def check_output(noted: list[list[str]], written: list[dict[str, Any]]) -> None:
 
 
 def check_input(noted: list[list[str]], written: list[dict[str, Any]], sent: list[dict[str, Any]]) -> None:
-    """Each question has one answer, by whoever it was, and each prompt came once and has one result."""
+    """Check that each question has one answer from any client, and that each prompt arrived once and has one result."""
     asked = [line["request_id"] for line in written if line["type"] == "control_request"]
     answers = {line["response"]["request_id"]: line["response"] for line in sent if line["type"] == "control_response"}
     answered = Counter(line["response"]["request_id"] for line in sent if line["type"] == "control_response")
@@ -115,7 +115,7 @@ def check_input(noted: list[list[str]], written: list[dict[str, Any]], sent: lis
 
 
 def totals(written: list[dict[str, Any]], sent: list[dict[str, Any]]) -> dict[str, int]:
-    """How much of each kind there was."""
+    """Count the lines and questions of each kind."""
     kinds = Counter(line["request_id"].partition("-")[0] for line in written if line["type"] == "control_request")
     return {
         "lines": len(written),

@@ -1,4 +1,4 @@
-"""docs/supervisor.md has every command, frame, field, state and error of a supervisor, and no other."""
+"""docs/supervisor.md lists exactly the commands, frames, fields, states and errors that a supervisor has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from claude_wire_kit.supervisor.frames import Life
 from folders import ROOT
 
 PAGE = (ROOT / "docs" / "supervisor.md").read_text(encoding="utf-8")
-#: Where a refusal is made, its word is the first argument.
+#: Matches the code that creates a refusal. Its error word is the first argument.
 REFUSAL = re.compile(r'(?:RefusedError|SupervisorError)\(\s*"(\w+)"|Failed\(\s*error="(\w+)"')
 
 
@@ -21,7 +21,7 @@ def section(heading: str) -> str:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The rows of the tables of a text, without their headings."""
+    """Return the rows of all Markdown tables in a text, without the headings."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     rules = [number for number, line in enumerate(lines) if set(line) <= set("|-")]
@@ -55,7 +55,7 @@ def test_every_command_has_its_row_with_its_fields() -> None:
     spec = {field.encode_name for field in msgspec.structs.fields(frames.Spec)}
     assert told["create"] >= spec
     for name, there in fields.items():
-        # Those that commands share stand in the row of `attach`, and `version` before the table.
+        # The row of `attach` lists the fields that commands share. The text before the table explains `version`.
         assert there - (common if name in ("create", "resume") else {"version"}) <= told[name] | {"version"}, name
 
 

@@ -1,6 +1,6 @@
-"""The promises of a supervisor, in the rows of the table in docs/supervisor.md, with processes that die.
+"""A supervisor keeps each promise of the table in docs/supervisor.md, even if processes die.
 
-A test is named by its row: output, answers, input, journal, processes, restart.
+The name of a test begins with its row: output, answers, input, journal, processes or restart.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def test_output_of_which_a_client_has_seen_a_part_comes_from_there_on_each_line_
     chance = random.Random(1)
     seen: list[bytes] = []
     after = None
-    while len(seen) < 1004:  # the answer to initialize, the prompt again, init, 1000 lines, the result
+    while len(seen) < 1004:  # the initialize answer, the prompt, init, 1000 lines, the result
         with Talker(supervisor.folder) as client:
             answer = client.drive(id, after)
             assert answer["after"] == len(seen)
@@ -141,7 +141,7 @@ def test_input_counts_with_its_line_feed_and_is_acknowledged_with_its_number(sup
         client.send(prompt("p3"), cut=1)
     with Talker(supervisor.folder) as client:
         client.drive(id)
-        for uuid in ("p2", "p3"):  # what was not acknowledged, and one that was
+        for uuid in ("p2", "p3"):  # p2 was acknowledged, p3 was not
             client.send(prompt(uuid))
         client.send(prompt(None))
         assert "needs a uuid" in client.until("supervisor_refused")["reason"]
@@ -164,7 +164,7 @@ def test_journal_has_every_line_that_a_client_has_seen_after_the_supervisor_was_
         for _ in range(random.Random(seed).randrange(3000)):
             client.line()
         kill(supervisor)
-        while client.line():  # what was on the way
+        while client.line():  # read the lines that were already sent
             pass
         seen = b"".join(client.lines)
     kept = journal(supervisor.folder, id, "stdout.ndjson")
@@ -226,17 +226,17 @@ def test_restart_resumes_what_is_asked_for_and_reports_a_turn_that_was_cut(super
         assert ended["owed"] == ["p1"]
         assert ended["unfinished"]
     with Talker(supervisor.folder) as client:
-        assert client.ask({"resume": id})["error"] == "environment"  # none is kept on disk
+        assert client.ask({"resume": id})["error"] == "environment"  # the supervisor keeps no environment on disk
         resumed = client.ask({"resume": id, "env": dict(os.environ), "role": "driver"})
         assert resumed["owed"] == []
         client.send(prompt("p1", hang=True), prompt("p2"))
         assert client.until("result")["user_message_uuids"] == ["p2"]
     written = [json.loads(line) for line in journal(supervisor.folder, id, "stdin.ndjson")[len(before) :].splitlines()]
-    assert [line.get("uuid") for line in written] == [None, "p2"]  # initialize, and what is new
+    assert [line.get("uuid") for line in written] == [None, "p2"]  # initialize and the new prompt
     assert written[0]["request"]["subtype"] == "initialize"
 
 
-# --- what is not kept -------------------------------------------------------------------------------------------------
+# --- secrets ----------------------------------------------------------------------------------------------------------
 
 SECRETS = {name: f"secret-{name}-5f1d" for name in ("prompt", "env", "argv", "stderr", "name", "initialize", "answer")}
 
