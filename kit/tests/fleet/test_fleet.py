@@ -1,4 +1,4 @@
-"""A fleet on two nodes of Ray, both on this machine: one node is killed, its clients are told, and the rest goes on."""
+"""A fleet runs on two local Ray nodes. One node is killed, its clients get an error, and the other node continues."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from supervisors import agent
 needed("ray")
 needed("pyarrow")
 
-#: Memory of a session, and of a node, which has room for two.
+#: The memory in bytes of a session, and of a node. A node has room for two sessions.
 SESSION, NODE = 100_000_000, 250_000_000
-#: Seconds in which a client must be told that a node is lost: those of a silent one, and some for a slow machine.
+#: Seconds until a client must get the error of a lost node: the time-out of a silent node, and time for a slow machine.
 TOLD_SECONDS = 60.0
 
 
 def in_cluster(folder: str) -> None:
-    # Nothing is told to anybody, nothing is written at home, and nothing is reached from elsewhere.
+    # Ray sends no usage statistics, and writes only to `folder`, not to the home folder.
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_MODE="disabled", HOME=folder, RAY_TMPDIR=folder)
     os.makedirs(os.path.join(folder, "ray"))
     import ray
     from ray.cluster_utils import Cluster
 
-    # Ray takes the first address of this machine to be one that other machines cannot reach.
+    # Ray rejects 127.0.0.1, because other machines cannot reach it.
     options = {"num_cpus": 1, "memory": NODE, "object_store_memory": 80_000_000, "node_ip_address": "127.0.0.2"}
     one, two = ({"CLAUDE_WIRE_SUPERVISOR": os.path.join(folder, name)} for name in ("one", "two"))
     cluster = Cluster(initialize_head=True, head_node_args={**options, "include_dashboard": False, "env_vars": one})
@@ -63,7 +63,7 @@ async def scenario(kill_second: Callable[[], None]) -> None:
     fleet = Fleet(session_bytes=SESSION)
     assert len(await fleet.deploy()) == 2
 
-    # Sessions on both nodes, as many as have room.
+    # Fill both nodes with sessions.
     ids = [(await fleet.start(spec)).id for _ in range(4)]
     where = await fleet.nodes()
     assert sorted(len(listed.sessions) for listed in where.values()) == [2, 2]
@@ -75,7 +75,7 @@ async def scenario(kill_second: Callable[[], None]) -> None:
     mine = next(one.id for one in where[head].sessions)
     theirs, also_theirs = (one.id for one in where[second].sessions)
 
-    # A client of each; more lines than are in flight come whole and in order; a long line goes the other way.
+    # Attach a client to one session of each node. Many lines arrive complete and in order, and a long prompt is sent.
     async with fleet.attach(mine) as first, fleet.attach(theirs) as other:
         await other.query(json.dumps({"lines": 3000, "more": "x" * 1000}), uuid="p1")
         texts = [message.text async for message in other.receive_run() if isinstance(message, AssistantMessage)]
@@ -83,7 +83,7 @@ async def scenario(kill_second: Callable[[], None]) -> None:
         assert numbers == list(range(3000))
         assert (await first.ask("y" * 1_000_000)).ok
 
-        # A wait that is given up loses nothing, and does not end the connection.
+        # A cancelled read loses nothing, and does not end the connection.
         with anyio.move_on_after(0.05) as given_up:
             await first.__anext__()
         assert given_up.cancelled_caught
@@ -109,7 +109,7 @@ async def scenario(kill_second: Callable[[], None]) -> None:
 
         await until(lambda: is_so(clients, 2))
 
-        # A driver that is told, and one that only watches.
+        # A driver and a call of `watch` both get the error.
         pids = [one.pid for one in where[second].sessions] + [where[second].pid]
         watched: list[NodeLostError] = []
 
@@ -138,7 +138,7 @@ async def scenario(kill_second: Callable[[], None]) -> None:
         assert cursor.line >= 3000
         await until(lambda: is_gone(pids))
 
-        # The relay of a client ends with its node. That node is forgotten, and the other one has no room at first.
+        # The relay of the follower ends with its node. The fleet forgets that node, and the other node is still full.
         await until(lambda: is_so(clients, 1))
         assert (await first.ask("and on")).ok
         assert list(await fleet.nodes()) == [head]
@@ -180,7 +180,7 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 
 def test_a_node_is_lost_and_the_rest_goes_on() -> None:
-    # The names of its sockets, which stand in there, may have 107 bytes.
+    # Ray creates sockets in this folder. The path of a socket may have at most 107 bytes, so pytest's is too long.
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         in_own_process(in_cluster, folder)
 

@@ -1,4 +1,4 @@
-"""The actor of a node, without Ray: it starts a supervisor or finds one, and relays for clients."""
+"""The actor of a node, tested without Ray. It starts or finds a supervisor, and relays between it and clients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from supervisors import SECONDS, agent, hosting
 pytestmark = pytest.mark.anyio
 
 KIB = 1024
-#: What an actor holds before the items of a relay: asyncio pauses behind 128 KiB, and reads 256 KiB at once.
+#: KiB that an actor buffers besides the items of a relay: asyncio pauses above 128 KiB, and reads 256 KiB at a time.
 HELD_KIB = 384
 
 
@@ -38,7 +38,7 @@ def anyio_backend() -> str:
 
 @asynccontextmanager
 async def node_of(folder: Path) -> AsyncIterator[Node]:
-    """An actor, for a block."""
+    """An actor that ends with the ``async with`` block."""
     node = Node(os.fspath(folder), "n1")
     try:
         yield node
@@ -53,7 +53,7 @@ async def node_of(folder: Path) -> AsyncIterator[Node]:
 
 
 async def line(items: Any) -> Any:
-    """The next line that a relay gives."""
+    """Return the next line of a relay, decoded."""
     data = b""
     while not data.endswith(b"\n"):
         data += await asyncio.wait_for(anext(items), SECONDS) or b""
@@ -127,13 +127,13 @@ async def test_a_client_that_takes_nothing_has_the_actor_read_no_more(tmp_path: 
 
 
 async def line_of_many(items: Any) -> Any:
-    """The first line of what a relay gives next."""
+    """Return the first line of a relay's next item, decoded."""
     return json.loads((await asyncio.wait_for(anext(items), SECONDS)).partition(b"\n")[0])
 
 
 @asynccontextmanager
 async def deaf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Node, Any, socket.socket]]:
-    """An actor, one of its relays, and the supervisor's end of that, which a test reads and writes."""
+    """Yield an actor, one of its relays, and the supervisor's end of the relay, which the test reads and writes."""
     folder.mkdir()
     monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -142,7 +142,7 @@ async def deaf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[t
         async with node_of(folder) as node:
 
             async def serves() -> None:
-                """There is a supervisor."""
+                """Start no supervisor, because the test plays it."""
 
             monkeypatch.setattr(node, "_serve", serves)
             items = node.relay("c1", "n1", 0)
@@ -235,7 +235,7 @@ async def test_as_much_memory_stays_reserved_as_clis_run(tmp_path: Path, monkeyp
         await node.write("c1", json.dumps(command).encode() + b"\n")
         session = (await line(items))["id"]
         await items.aclose()
-        never = node.relay("c2", "n1", 7)  # a client that goes before its command was answered
+        never = node.relay("c2", "n1", 7)  # a client that leaves before the answer to its command
         assert await anext(never) == b""
         await never.aclose()
         await asyncio.wait_for(done.wait(), SECONDS)
@@ -279,7 +279,7 @@ async def test_memory_that_is_reserved_for_a_client_that_has_gone_is_released(
 async def test_a_supervisor_whose_client_has_gone_while_it_started_is_not_started_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second process would take the place of the first one, which would end with its pipe."""
+    """A second process would replace the first one. The first one would then end, because its pipe closes."""
     begun, goes_on = threading.Event(), threading.Event()
     steps: list[str] = []
 
