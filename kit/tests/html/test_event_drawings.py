@@ -1,4 +1,4 @@
-"""Each event is drawn by the terminal, the page of a session and the web page, or its row says that it is not."""
+"""The terminal, the page of a session and the web page each show every event, or its row says that they do not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from folders import ROOT
 PAGE = (ROOT / "kit" / "claude_wire_kit" / "web" / "page" / "conversation.js").read_text(encoding="utf-8")
 ON_PAGE = set(re.findall(r'case "(\w+)":', PAGE))
 
-#: An event, what the terminal prints of it, what is on the page of a session, and whether the web page shows it.
+#: An event, its text at the terminal, its text on the page of a session, and whether the web page shows it.
 ROWS: list[tuple[UiEvent, str, str, bool]] = [
     (UserPrompt(content="Hi", parts=[Part(text="Hi")]), "> Hi\n", "Hi", True),
     (ClaudeResponse(content="Ho"), "Ho\n", "Ho", True),

@@ -1,4 +1,4 @@
-"""A page of hostile lines: whatever a text holds, it is shown as text, and makes no element and no attribute."""
+"""The page of a session with hostile lines shows each text as text. No text creates an element or an attribute."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from recordings import load, names
 from sessions import outputs, scenarios, transcripts, unpack
 from shown import RUNNER
 
-#: Ends what a text may stand in, and goes on with what a browser would run, hide or turn round.
+#: A text that closes any element or attribute around it, followed by markup that a browser would run, hide or reorder.
 HOSTILE = (
     "\u202e\"'><script>alert(1)</script>-->]]></title></style></pre></summary></details></main><img src=x onerror=a>`"
     "<svg/onload=alert(1)><a href=javascript:alert(1)>`<b>`**<i>**&lt;&#60;\u202e\u2066\u200b\u2028\x00\x1b[31m\x7f\x85"
     "\ud800\ufeff\U000e0001"
 )
-#: What tells lines and their parts apart, without which little of a line would be shown.
+#: The keys whose values distinguish lines and blocks. With other values, the page would show little of a line.
 STRUCTURE = {"type", "subtype"}
-#: What decides how something is shown.
+#: The keys whose values decide how the page shows a block.
 MEANING = STRUCTURE | {
     *("name", "role", "timestamp", "media_type", "data", "decision", "source", "non_execution_kind", "status", "level"),
     *("hook_event_name", "tool_name", "behavior", "decision", "terminal_reason", "agentId", "toolUseId", "method"),
@@ -35,7 +35,7 @@ MEANING = STRUCTURE | {
 
 
 def hostile(value: Any, kept: set[str]) -> Any:
-    """A JSON value in which each text ends with what is hostile. The same texts stay the same."""
+    """Append HOSTILE to each text of a JSON value, except to the values of the keys in `kept`."""
     if isinstance(value, str):
         return value + HOSTILE
     if isinstance(value, list):
@@ -52,7 +52,7 @@ def hostile_lines(data: bytes, kept: set[str]) -> bytes:
     for line in data.splitlines():
         try:
             lines.append(json.dumps(hostile(json.loads(line), kept)).encode())
-        except (ValueError, RecursionError):  # no JSON, or too deep
+        except (ValueError, RecursionError):  # not JSON, or nested too deeply
             lines.append(line + HOSTILE.encode("utf-8", "surrogatepass").replace(b"\n", b" "))
     return b"\n".join(lines) + b"\n"
 
@@ -73,7 +73,7 @@ def test_recording_of_both_sides(name: str, kept: set[str], tmp_path: Path) -> N
     }
     folder = Recording.from_files(files).save(tmp_path / "r").path or ""
     page = shown(folder)
-    if page.count.get("section"):  # of some recordings nothing is shown
+    if page.count.get("section"):  # the pages of some recordings are empty
         assert "<script>alert(1)</script>" in page.text
         assert "\\u202e" in page.text
 
@@ -112,7 +112,7 @@ def test_names_of_members_are_texts_too() -> None:
     ids=lambda source: f"{source.get('media_type', 'url')[:14]}-{source.get('data', '')[:5]!a}",
 )
 def test_only_a_picture_whose_bytes_are_in_the_line_is_an_element(source: dict[str, str]) -> None:
-    """A page loads nothing from elsewhere, and a picture of SVG could hold a script."""
+    """A page loads nothing from other hosts, and an SVG picture could contain a script."""
     content = [{"type": "image", "source": source}, {"type": "text", "text": "and this"}]
     result = {"type": "tool_result", "tool_use_id": "t", "content": content}
     lines = [
@@ -122,7 +122,7 @@ def test_only_a_picture_whose_bytes_are_in_the_line_is_an_element(source: dict[s
     ]
     page = shown("-", b"".join(json.dumps(line).encode() + b"\n" for line in lines))
     assert "img" not in page.count
-    assert page.text.count("and this") == 5  # also as the title, and as the heading
+    assert page.text.count("and this") == 5  # the title and the heading repeat it
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_only_a_picture_whose_bytes_are_in_the_line_is_an_element(source: dict[s
     ids=ascii,
 )
 def test_a_text_of_a_megabyte_makes_a_small_page_of_our_elements(text: str) -> None:
-    """Wherever it stands: as what is said, as the input of a call, as its result, as a change, and as a name."""
+    """The text is an answer, the input of a call, its result, a change of a file, and a name."""
     long = text * (1_000_000 // len(text))
     edit = {"file_path": long, "old_string": long, "new_string": f"{long}x"}
     calls = [
@@ -155,7 +155,7 @@ def test_a_text_of_a_megabyte_makes_a_small_page_of_our_elements(text: str) -> N
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
 def test_markdown_that_attacks(attack: str) -> None:
-    """All that it makes is elements that :class:`HtmlPage` knows, and links lead to the web in another tab."""
+    """Hostile Markdown creates only elements that :class:`HtmlPage` knows. Its links open web pages in another tab."""
     line = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": attack}]}}
     page = shown("-", json.dumps(line).encode() + b"\n")
     assert page.classes["markdown"] == 1

@@ -1,4 +1,4 @@
-"""``claude-wire view --html``: what the page of a session has, and where it is written."""
+"""``claude-wire view --html`` writes the page of a session: its contents, its size, and its file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def user(content: Any, **more: Any) -> dict[str, Any]:
     return {"type": "user", "message": {"role": "user", "content": content}, "parent_tool_use_id": None, **more}
 
 
-# --- what is on it ----------------------------------------------------------------------------------------------------
+# --- contents ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", names())
@@ -199,7 +199,7 @@ def test_changes_of_any_json_are_none() -> None:
     in_order(page(assistant({**call("a", "MultiEdit"), "input": edits})).text, "@@\n-one\n+two\n@@\n+three")
 
 
-# --- how much of it ---------------------------------------------------------------------------------------------------
+# --- size -------------------------------------------------------------------------------------------------------------
 
 
 def test_long_text_is_folded_and_a_very_long_one_is_cut() -> None:
@@ -238,7 +238,7 @@ def test_subagents_in_each_other_end_at_a_depth() -> None:
     assert shown.deepest < 50
 
 
-# --- where it goes ----------------------------------------------------------------------------------------------------
+# --- file -------------------------------------------------------------------------------------------------------------
 
 
 def test_file_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
