@@ -1,6 +1,6 @@
-"""Hosts without any library. One keeps every rule of ``claude-wire conform``; for each rule, one breaks it.
+"""Hosts that use no library. ``Host`` keeps every rule of ``claude-wire conform``; each other class breaks one rule.
 
-``python hosts.py`` is the good host, ``python hosts.py NAME`` the one of the class NAME.
+``python hosts.py`` runs ``Host``, and ``python hosts.py NAME`` runs the class NAME.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("add", "
 
 
 class Host:
-    """Keeps every rule. It reads the agent's lines in a loop, and goes on with its task after each line."""
+    """A host that keeps every rule. It reads the agent's lines in a loop, and continues its task after each line."""
 
     def __init__(self) -> None:
         self.left = list(TASK["acts"])
@@ -108,7 +108,7 @@ class Host:
         except subprocess.TimeoutExpired:
             self.agent.terminate()
 
-    # --- what comes
+    # --- the agent's lines
 
     def take(self, message: dict[str, Any]) -> None:
         kind = message.get("type")
@@ -190,7 +190,7 @@ class Host:
             result = {"content": [{"type": "text", "text": text}], "isError": name == "fail"}
         return {"jsonrpc": "2.0", "id": message.get("id"), "result": result}
 
-    # --- what is printed
+    # --- output
 
     def show(self, kind: str, **line: Any) -> None:
         print(json.dumps({"type": kind, **line}), flush=True)
@@ -266,7 +266,7 @@ class SaysTextsTwice(Host):
 
 
 class Drops(Host):
-    """Prints no line of some types."""
+    """A host that prints no lines of the types in `types`."""
 
     types: tuple[str, ...] = ()
 
@@ -302,7 +302,7 @@ class DropsErrors(Drops):
 
 
 class DropsHalves(Host):
-    """Leaves halves of characters out, as a decoder with errors="ignore" does."""
+    """A host that drops lone surrogates, as an encoder with ``errors="ignore"`` does."""
 
     def show(self, kind: str, **line: Any) -> None:
         if kind == self.kind:
@@ -373,10 +373,10 @@ class ChangesTheSchema(Host):
 
 class Hangs(Host):
     def leave(self) -> None:
-        """Leave the input open: both sides wait for ever."""
+        """Leave the agent's input open, so that the host and the agent wait for each other forever."""
 
 
-#: Class -> the scenario in which it breaks exactly one rule, and this rule.
+#: Class -> the scenario in which the host breaks exactly one rule, and the name of this rule.
 BAD = {
     StartsNothing: ("prompt", "starts"),
     EndsWithThree: ("prompt", "ends"),

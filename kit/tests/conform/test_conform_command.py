@@ -1,4 +1,4 @@
-"""``claude-wire conform``: what it prints, what it exits with, and that it leaves nothing behind."""
+"""``claude-wire conform`` prints its findings, sets its exit code, and leaves no process or file behind."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_host_that_hangs_is_killed_with_its_agent(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "    found: it was killed after 3 s\n" in done.stdout
     pid = json.loads((keep / "prompt" / "cmd.json").read_bytes())["pid"]
-    while is_alive(pid):  # until whoever adopted the agent has reaped it
+    while is_alive(pid):  # wait until the agent's new parent has reaped it
         time.sleep(0.05)
 
 

@@ -1,4 +1,4 @@
-"""The page says what the scenarios are, and its table has all of them."""
+"""docs/how-to/conform.md describes the scenarios, and its table lists all of them."""
 
 from __future__ import annotations
 
