@@ -134,7 +134,7 @@ NOT_GIVEN = (ControlRequest, ControlResponse, ControlCancelRequest)
 
 
 def _same_class(theirs: Any, ours: Any) -> bool:
-    """The class names are the same, but that claude_wire has one class for each subtype of system and result."""
+    """Both libraries use the same class names, but claude_wire has one class for each subtype of system and result."""
     if isinstance(theirs, sdk.SystemMessage):
         return bool(ours.to_dict()["type"] == "system")
     return type(theirs).__name__ in (cls.__name__ for cls in type(ours).__mro__)
@@ -147,12 +147,12 @@ def _at(ours: Any, path: str) -> Any:
 
 
 def _absent(value: Any) -> Any:
-    """The SDK has None for what is absent; claude_wire has UNSET where absent and null are two things."""
+    """For an absent field the SDK has None. claude_wire has UNSET where absent and null mean different things."""
     return None if value is UNSET else value
 
 
 def differences(theirs: Any, ours: Any, where: str = "") -> list[str]:
-    """The paths of all fields whose values differ between a message of the SDK and the one of claude_wire."""
+    """Return the paths of all fields whose values differ between a message of the SDK and that of claude_wire."""
     where = where or type(theirs).__name__
     if dataclasses.is_dataclass(theirs):
         if not _same_class(theirs, ours):
@@ -171,7 +171,7 @@ def differences(theirs: Any, ours: Any, where: str = "") -> list[str]:
 
 
 def _value_differences(theirs: Any, ours: Any, where: str) -> list[str]:
-    """The same for what the SDK leaves as JSON made it."""
+    """Return the paths of the differences inside a value that the SDK keeps as plain JSON."""
     if hasattr(ours, "to_dict"):
         ours = ours.to_dict()
     if isinstance(theirs, dict) and isinstance(ours, dict):

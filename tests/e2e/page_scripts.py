@@ -56,7 +56,7 @@ def bash(command: str, description: str) -> Reply:
 
 
 def read(name: str) -> Reply:
-    """One call of Read, which needs no permission in the folder."""
+    """Return a reply that calls the Read tool, which needs no permission inside the session's folder."""
     return Reply(tool("Read", file_path=name))
 
 
@@ -75,14 +75,14 @@ def hostile_text() -> str:
 
 
 SCRIPTS: Mapping[str, Sequence[Step]] = {
-    # A text that stops in the middle; tool calls, of which one tells how far it is; a second text that stops.
+    # A text that stops in the middle; tool calls, one of which reports progress; a second text that stops.
     "streams": [
         Reply(text(LOOK, FOUND, gate="streams-0"), tool("Read", file_path="cart.py")),
         bash("echo '[2/5] Reading the tests'", "Count the files that are read"),
         Reply(text("The sum is right, ", "but each item is rounded ", "on its own.", gate="streams-1")),
         Reply(text("You are ", "welcome.")),
     ],
-    # Three questions: an edit, a command that is run twice, and a command that nobody wants.
+    # Three permission questions: an edit, a command that runs twice, and a command that the user denies.
     "cart": [
         Reply(text(LOOK), tool("Read", file_path="cart.py")),
         Reply(text(PLAN), tool("Edit", file_path="cart.py", old_string=CART, new_string=MENDED)),
@@ -140,6 +140,6 @@ def make_folder(folder: Path, script: str) -> Path:
     (folder / "cart.py").write_text(CART)
     (folder / "test_cart.py").write_text(TEST)
     (folder / "build").mkdir()
-    # The output of a command is looked at for progress, and this line tells of some.
+    # The page searches the output of commands for progress. It takes this line for progress.
     (folder / "hostile.txt").write_text(f"{hostile_text()}\n[5/20] {HOSTILE['script'][:60]}\n")
     return folder

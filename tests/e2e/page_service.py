@@ -30,11 +30,11 @@ LOOKS = 400
 
 
 class PageService:
-    """The service and its supervisor, each a process of its own.
+    """The service and its supervisor, in two separate processes.
 
     Args:
-        folder: in which all is that they have.
-        api: the one that the CLI asks.
+        folder: holds the state, the profile and the projects of both.
+        api: the fake API that the CLI calls.
     """
 
     def __init__(self, folder: Path, api: FakeAPI) -> None:
@@ -55,7 +55,7 @@ class PageService:
         self.start()
 
     def start(self) -> None:
-        """Start the service; the second time on the port that it had."""
+        """Start the service. A restart uses the same port again."""
         arguments = ["serve", "--config", str(self._config), "--folder", str(self.state), "--port", str(self._port)]
         self._child = subprocess.Popen(
             [sys.executable, "-m", "claude_wire_kit", *arguments],
@@ -90,7 +90,7 @@ class PageService:
         subprocess.run(command, env=self._environment, check=True, timeout=SECONDS, capture_output=True)
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Ask the service, and return its answer."""
+        """Send a request to the service, and return its answer."""
         answer = httpx.request(
             method, self.url + path, json=body, headers=self._headers, timeout=SECONDS, trust_env=False
         )
@@ -98,7 +98,7 @@ class PageService:
         return answer.json()
 
     def create(self, script: str, name: str | None = None, *, folder: str | None = None) -> PageSession:
-        """Start a session in a folder of its own, which is named after the script if no other name is given."""
+        """Start a session in a new project folder. By default the folder has the name of the script."""
         made = make_folder(self.projects / (folder or script), script)
         body = {"profile": "work", "folder": made.name, **({"name": name} if name else {})}
         return self.session(self.call("POST", "/sessions", body)["id"])
@@ -113,9 +113,9 @@ class PageSession:
     """A session of the service.
 
     Args:
-        service: that has it.
-        id: of the session.
-        folder: in which the CLI works.
+        service: the service that runs the session.
+        id: the id of the session.
+        folder: the working directory of the CLI.
     """
 
     def __init__(self, service: PageService, id: str, folder: Path) -> None:
@@ -125,19 +125,19 @@ class PageSession:
 
     @property
     def entry(self) -> str:
-        """The address that opens its page in a browser without a cookie."""
+        """Return the URL that opens the session's page in a browser without a cookie."""
         return f"{self._service.entry}&session={self.id}"
 
     def lines(self) -> list[tuple[str, bytes]]:
-        """The lines of its journal."""
+        """Return the lines of the session's journal with their directions."""
         return journaled(self._service.state, self.id)
 
     def sent(self, type: str) -> list[dict[str, Any]]:
-        """The messages of a type that were sent to the CLI: those in its journal."""
+        """Return the messages of this type in the journal that were sent to the CLI."""
         return self._messages("in", type)
 
     def said(self, type: str) -> list[dict[str, Any]]:
-        """The messages of a type that the CLI has written: those in its journal."""
+        """Return the messages of this type in the journal that the CLI has written."""
         return self._messages("out", type)
 
     def _messages(self, direction: str, type: str) -> list[dict[str, Any]]:
@@ -145,13 +145,13 @@ class PageSession:
         return [message for message in found if message["type"] == type]
 
     def answers(self) -> list[tuple[str, Any]]:
-        """What the CLI was answered to its questions, in order: behavior and changes of permissions."""
+        """Return the answers to permission questions in order: the behavior and the permission updates of each."""
         given = [answer["response"]["response"] for answer in self.sent("control_response")]
         return [(one["behavior"], one.get("updatedPermissions")) for one in given]
 
     def results(self) -> list[tuple[str, bool]]:
-        """The results of tools, in order, each with whether it is an error."""
-        # The content of a prompt that the CLI repeats is a text.
+        """Return the tool results in order, as pairs of the text and whether it is an error."""
+        # Skip prompts that the CLI echoes: their content is a string, not a list of blocks.
         contents = [message["message"]["content"] for message in self.said("user")]
         blocks = [block for content in contents if isinstance(content, list) for block in content]
         return [(block["content"], bool(block.get("is_error"))) for block in blocks if block["type"] == "tool_result"]
@@ -175,7 +175,7 @@ class PageSession:
         raise AssertionError("\n".join(["the page does not show what the journal has:", *differences]))
 
     def waits_for(self, type: str, count: int) -> None:
-        """Wait until the CLI has written so many messages of a type."""
+        """Wait until the CLI has written this number of messages of a type."""
         for _ in range(LOOKS):
             if len(self.said(type)) >= count:
                 return

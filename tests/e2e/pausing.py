@@ -30,9 +30,9 @@ from scripts import DELTAS
 
 __all__ = ["EVENTS", "HOSTS", "PAUSES", "Count"]
 
-#: Stream events of the whole answer: one for each delta; two for the one block; three for the message.
+#: Number of stream events of the whole answer: one for each delta, two for its block and three for the message.
 EVENTS = DELTAS + 5
-#: Seconds that a supervisor may take besides its pause.
+#: Seconds that a host may take in addition to its pause.
 PATIENCE = 60
 
 
@@ -45,21 +45,21 @@ class Count:
     whole: bool = False
     assistant: int = 0
     result: int = 0
-    #: Lines that are not JSON, such as one that was cut.
+    #: Number of invalid lines, such as a torn line.
     invalid: int = 0
     #: The class name of the exception that the iteration raised, if any.
     error: str | None = None
-    #: Bytes that the pipe of the CLI's standard output holds.
+    #: Capacity of the CLI's stdout pipe in bytes.
     pipe: int = 0
-    #: Seconds that the pause took.
+    #: Length of the pause in seconds.
     paused: float = 0.0
 
 
 def pipe_size() -> int:
-    """The size in bytes of the pipe that the one child of this process writes to."""
+    """Return the capacity in bytes of the stdout pipe of this process's only child."""
     found: set[str] = set()
     for task in Path("/proc/self/task").iterdir():
-        with suppress(FileNotFoundError):  # a thread that has just ended
+        with suppress(FileNotFoundError):  # the thread ended meanwhile
             found.update((task / "children").read_text().split())
     [child] = found
     fd = os.open(f"/proc/{child}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
@@ -105,7 +105,7 @@ def _argv(prompt: str | None = None) -> list[str]:
 
 
 async def one_shot(place: Place) -> AsyncIterator[Any]:
-    """`open_process`, the prompt as an argument, and no input."""
+    """Use `open_process` with the prompt as an argument and without input."""
     async with open_process(_argv(PROMPT), Decoder(dict), cwd=place.work, env=place.environment) as process:
         await process.end_input()
         async for message in process:
@@ -113,7 +113,7 @@ async def one_shot(place: Place) -> AsyncIterator[Any]:
 
 
 async def closed_early(place: Place) -> AsyncIterator[Any]:
-    """`open_process`, the prompt as a message, and the end of the input right behind it."""
+    """Use `open_process`, send the prompt as a message, and close the input immediately."""
     async with open_process(_argv(), Decoder(dict), cwd=place.work, env=place.environment) as process:
         await process.send(UserMessage.of(PROMPT))
         await process.end_input()
@@ -122,7 +122,7 @@ async def closed_early(place: Place) -> AsyncIterator[Any]:
 
 
 async def session(place: Place) -> AsyncIterator[Any]:
-    """`open_process`, the prompt as a message, and the end of the input behind the result."""
+    """Use `open_process`, send the prompt as a message, and close the input after the result."""
     async with open_process(_argv(), Decoder(dict), cwd=place.work, env=place.environment) as process:
         await process.send(UserMessage.of(PROMPT))
         async for message in process:
@@ -136,13 +136,13 @@ def _options(place: Place) -> ClaudeAgentOptions:
 
 
 async def sdk_query(place: Place) -> AsyncIterator[Any]:
-    """claude-agent-sdk's ``query("text")``, with its own transport."""
+    """Use ``query("text")`` of claude-agent-sdk with its own transport."""
     async for message in claude_agent_sdk.query(prompt=PROMPT, options=_options(place)):
         yield message
 
 
 async def sdk_client(place: Place) -> AsyncIterator[Any]:
-    """claude-agent-sdk's client, with its own transport."""
+    """Use the client of claude-agent-sdk with its own transport."""
     async with ClaudeSDKClient(_options(place)) as client:
         await client.query(PROMPT)
         async for message in client.receive_response():
@@ -150,7 +150,7 @@ async def sdk_client(place: Place) -> AsyncIterator[Any]:
 
 
 async def wire_query(place: Place) -> AsyncIterator[Any]:
-    """The same with `WireTransport`."""
+    """Use the same call of claude-agent-sdk over `WireTransport`."""
     options = _options(place)
     transport = WireTransport(PROMPT, options)
     async for message in claude_agent_sdk.query(prompt=PROMPT, options=options, transport=transport):
@@ -158,7 +158,7 @@ async def wire_query(place: Place) -> AsyncIterator[Any]:
 
 
 async def wire_client(place: Place) -> AsyncIterator[Any]:
-    """The same with `WireTransport`."""
+    """Use the same call of claude-agent-sdk over `WireTransport`."""
     options = _options(place)
     async with ClaudeSDKClient(options, transport=WireTransport(None, options)) as client:
         await client.query(PROMPT)
@@ -204,7 +204,7 @@ async def run(supervisor: str, pause: str, seconds: float, place: Place) -> Coun
 
 
 def main(supervisor: str, pause: str, backend: str, url: str, folder: str, seconds: str) -> None:
-    """The command line, see above."""
+    """Run one host from the command line, as the module docstring describes."""
     place = Place(url, Path(folder) / "home", Path(folder) / "work")
     count = anyio.run(run, supervisor, pause, float(seconds), place, backend=backend)
     json.dump(dataclasses.asdict(count), sys.stdout)

@@ -1,4 +1,4 @@
-"""Starts hosts of ``pausing.py``, several at a time, and collects what they counted."""
+"""Start several hosts of ``pausing.py`` at a time, and collect their counts."""
 
 from __future__ import annotations
 

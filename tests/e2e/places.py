@@ -14,7 +14,7 @@ from scripts import SCRIPTS
 
 __all__ = ["CLI", "Place", "fresh_api", "new_place"]
 
-#: The real CLI, which the wheel of claude-agent-sdk brings with it.
+#: The real CLI, which is part of the wheel of claude-agent-sdk.
 CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 
 
@@ -37,7 +37,7 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of the CLI, all of it."""
+        """Return the complete environment of the CLI."""
         return sandbox.environment(self.home, self.url)
 
     async def file(self, name: str) -> None:
@@ -46,17 +46,17 @@ class Place:
             await anyio.sleep(0.02)
 
     async def asked(self, script: str) -> None:
-        """Wait until the API has been asked for a reply of that script, as long as `file` does."""
+        """Wait until the API has received a request for this script. The caller sets the time limit."""
         assert self.api is not None
         while not self.api.asked(script):
             await anyio.sleep(0.02)
 
 
 def new_place(folder: Path, api: FakeAPI) -> Place:
-    """Make a place in a folder that is not there yet. Raises RuntimeError where no CLI may run."""
+    """Make a place in a new folder. Raise RuntimeError outside the sandbox, where the CLI must not run."""
     return Place(api.url, folder / "home", folder / "work", api)
 
 
 def fresh_api() -> FakeAPI:
-    """An API that has answered nothing yet, so that its first failures are still to come."""
+    """Return a new fake API, whose scripted first failures are still to come."""
     return FakeAPI(SCRIPTS)

@@ -18,14 +18,14 @@ sys.path.insert(0, TOOLS)
 
 from offline import sandbox  # noqa: E402  # the line above finds it
 
-#: Set inside; tests/e2e/conftest.py collects nothing without it.
+#: Set inside the namespace. Without it, tests/e2e/conftest.py collects no tests.
 INSIDE = "CLAUDE_WIRE_E2E"
-#: What the caller may set.
+#: Environment variables of the caller that the tests inherit.
 PASSED_ON = ("CLAUDE_WIRE_E2E_ROUNDS", "CLAUDE_WIRE_E2E_PAUSE", "CLAUDE_WIRE_BROWSER", "CLAUDE_WIRE_PICTURES")
 
 
 def outside(arguments: list[str]) -> int:
-    """Start this file again, inside."""
+    """Start this file again inside the namespace."""
     variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     try:
         variables |= {INSIDE: "1", "PYTHONPATH": TOOLS}
@@ -35,7 +35,7 @@ def outside(arguments: list[str]) -> int:
 
 
 def inside(arguments: list[str]) -> int:
-    """Run what was asked for."""
+    """Run pytest inside the namespace."""
     sandbox.bring_loopback_up()
     sandbox.require()
     if arguments[:1] == ["--script"]:

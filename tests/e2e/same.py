@@ -14,18 +14,18 @@ __all__ = ["comparable", "plain"]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 #: A socket that the CLI names after its process.
 SOCKET = re.compile(r"\d+\.sock\b")
-#: Fields with ids that the CLI makes up, which stand in texts and paths as well.
+#: Fields with ids that the CLI generates. These ids also occur in texts and paths.
 IDS = re.compile(r"^(task_id|run_id|agent_id)$")
 #: Fields that differ in every run: durations, times, and process ids.
 TIMES = re.compile(r".*_ms$|.*Ms$|^timestamp$|^time$|^end_time$|^elapsed.*|^durationSeconds$|^pid$")
-#: The same in a text for people.
+#: Durations and times inside a text.
 TEXT_TIMES = re.compile(r"(duration \(\w+\): +|duration_ms: )[\dhms. ]+")
-#: The id of a hook, which each host chooses as it likes.
+#: The id of a hook callback, which each host chooses.
 HOOK = re.compile(r"(?<=Hook callback )\S+")
 
 
 def plain(value: Any) -> Any:
-    """A message of either library as plain values, with the name of each class in it."""
+    """Convert a message of either library to plain values that include its class names."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {one.name: plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
         return {"class": type(value).__name__, **fields}

@@ -1,4 +1,4 @@
-"""What a host that goes away loses, with claude-agent-sdk's own transport and with ours.
+"""Show what a host that pauses loses, with claude-agent-sdk's own transport and with `WireTransport`.
 
 ``python tests/e2e/run.py --script tests/e2e/show_loss.py`` prints it. A report, not a
 test: what others lose is not for this project to promise.
@@ -18,7 +18,7 @@ from places import fresh_api
 ROUNDS = int(os.environ.get("CLAUDE_WIRE_E2E_ROUNDS", "1"))
 SECONDS = float(os.environ.get("CLAUDE_WIRE_E2E_PAUSE", "10"))
 
-#: What is shown, and the host that shows it.
+#: The label of each row of the table, and the host that it measures.
 ROWS = {
     'query("text"), claude-agent-sdk': "sdk_query",
     'query("text"), WireTransport': "wire_query",

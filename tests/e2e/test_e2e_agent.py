@@ -17,7 +17,7 @@ SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "asked": 
 
 
 def executable(path: Path, source: Path) -> Path:
-    """A file that can be the path of a host's CLI."""
+    """Return the path of an executable agent file, which a host can start as its CLI."""
     path.write_text(f"#!{sys.executable}\n{source.read_text()}")
     path.chmod(0o755)
     return path
@@ -135,7 +135,7 @@ def test_an_mcp_server_in_the_host(talk: Talk) -> None:
 
 @pytest.fixture
 def typescript(tmp_path: Path) -> Talk:
-    """Holds a conversation of the TypeScript SDK, as `talk` does."""
+    """Return a function that runs a conversation with the TypeScript SDK."""
     agent = executable(tmp_path / "agent", Path(driven_agent.__file__))
 
     def hold(*acts: tuple[str, Any], **options: Any) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def test_mcp_servers_come_either_way_of_the_typescript_sdk(delivery: str, typesc
     assert texts(seen) == ["1: a"]
 
 
-#: Methods of the TypeScript SDK's query that need no model, and what our agent answers.
+#: Methods of the TypeScript SDK's query that need no model, and the answers of `driven_agent.py`.
 METHODS: dict[str, tuple[list[Any], Any]] = {
     "initializationResult": ([], ...),
     "reinitialize": ([], ...),

@@ -35,7 +35,7 @@ def test_the_same_messages_calls_and_error_as_with_the_transport_of_the_sdk(
     assert comparable(str(wire.seen.error), wire.place) == comparable(str(stock.seen.error), stock.place)
 
 
-# ClaudeSDKClient.receive_response leaves its generators unfinished, which trio remarks upon.
+# ClaudeSDKClient.receive_response does not close its generators, and trio warns about that.
 @pytest.mark.filterwarnings("ignore:Async generator 'claude_agent_sdk:ResourceWarning")
 @pytest.mark.parametrize("name", ["simple", "permission", "mcp", "interrupt"])
 def test_on_trio_too(name: str, place: Place) -> None:

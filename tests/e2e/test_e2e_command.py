@@ -1,4 +1,4 @@
-"""``claude-wire run`` with the real CLI, and the other commands on what it has recorded."""
+"""``claude-wire run`` with the real CLI, and the other commands on the recordings that it makes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def command(place: Place, name: str, *arguments: str) -> subprocess.CompletedPro
 
 
 def flags(place: Place, prompt: str, *arguments: str) -> list[str]:
-    """The arguments of ``run``; what it records is in ``folder(place)``."""
+    """Return the arguments of ``claude-wire run``. It records into ``folder(place)``."""
     where = ["--cli", str(CLI), "--cwd", str(place.work), "--record", str(folder(place))]
     return [*where, *arguments, "--", prompt, "--system-prompt", ""]
 
@@ -59,7 +59,7 @@ def at_terminal(place: Place, prompt: str, *arguments: str) -> AtTerminal:
 
 
 async def replayed(recording: Recording, allow: tuple[str, ...] = ()) -> list[Any]:
-    """What a session gives whose CLI is the recording; commands that have one of `allow` in them are allowed."""
+    """Return the messages of a session that replays the recording. The host allows commands that contain `allow`."""
 
     async def ask(request: CanUseToolRequest) -> PermissionResult:
         allowed = any(word in json.dumps(request.input) for word in allow)
@@ -75,7 +75,7 @@ async def replayed(recording: Recording, allow: tuple[str, ...] = ()) -> list[An
 
 
 def for_iterations(recording: Recording) -> list[Any]:
-    """The messages of a recording that iterations of a session give."""
+    """Return the messages of a recording that a session yields to its user."""
     decoder = Decoder()
     return [
         message

@@ -1,4 +1,4 @@
-"""How the real CLI ends, and what `open_process` says of it."""
+"""The real CLI ends in different ways, and `open_process` reports each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from through_sdk import DEADLINE
 
 def start(place: Place, **options: Any) -> Process[Any]:
     argv = ClaudeOptions(cli_path=CLI, system_prompt="", include_partial_messages=True, **options).argv()
-    # While the API is silent, the end of its input does not end it; SIGTERM does.
+    # While the CLI waits for the API, closing its input does not end it, but SIGTERM does.
     return open_process(argv, cwd=place.work, env=place.environment, grace=1.0)
 
 
@@ -38,7 +38,7 @@ def within_deadline(main: Callable[[], Awaitable[None]], backend: str = "asyncio
 
 
 async def until_it_speaks(process: Process[Any]) -> None:
-    """Begin a turn that never ends, and return in the middle of it."""
+    """Start a turn that never ends, and return while it runs."""
     await process.send(UserMessage.of("[[stall]]"))
     async for message in process:
         if isinstance(message, StreamEvent) and message.text_delta == "two ":

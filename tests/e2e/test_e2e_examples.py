@@ -23,7 +23,7 @@ Talk = Callable[..., dict[str, Any]]
 
 @pytest.fixture(params=sorted(HOSTS))
 def talk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Talk:
-    """Holds a conversation with an example; the name of its file first."""
+    """Return a function that runs a conversation with the example in the given file."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
     def hold(example: str, *acts: str | tuple[str, Any], error: str = "", **options: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def test_the_echo(talk: Talk) -> None:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeAPI]:
-    """A model that reads a file."""
+    """Run a fake API whose model calls Read once, and set the environment for it."""
     (tmp_path / "note").write_text("A note.")
     use = Reply(text("Let me ", "look."), tool("Read", file_path=str(tmp_path / "note")))
     with FakeAPI({"read": [use, Reply(text("I have ", "seen it."))]}) as api:
@@ -113,7 +113,7 @@ def test_an_interrupt_reaches_the_wrapped_agent(talk: Talk) -> None:
     assert texts(seen)[-1] == "cleaned: True"
 
 
-#: The agents of the page, by name. Its other programs are no agents.
+#: The agents of the page, by name. The other programs of the page are not agents.
 AGENTS = {block.said["example"]: block.text for block in blocks(ROOT / "docs" / "agent.md") if "agent" in block.said}
 
 

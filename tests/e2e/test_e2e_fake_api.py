@@ -1,4 +1,4 @@
-"""What the end-to-end tests stand on: the sandbox holds, and the fake API answers as the real one would."""
+"""The sandbox of the end-to-end tests blocks the network, and the fake API answers like the real one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_stream_and_a_whole_reply_are_the_same(api: FakeAPI) -> None:
         "message_stop",
     ]
     streamed = "".join(event["delta"].get("text", "") for event in events if event["type"] == "content_block_delta")
-    # Each delta is JSON of its own; halves that meet are a pair, as in the CLI.
+    # Each delta is separate JSON. As in the CLI, adjacent surrogate halves join to one character.
     assert streamed.encode("utf-16", "surrogatepass") == whole["content"][0]["text"].encode("utf-16", "surrogatepass")
     assert [(request.script, request.step) for request in api.requests] == [("unicode", 0), ("unicode", 0)]
 

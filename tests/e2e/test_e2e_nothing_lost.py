@@ -24,14 +24,14 @@ SECONDS = float(os.environ.get("CLAUDE_WIRE_E2E_PAUSE", "10"))
 HOSTS = ("one_shot", "closed_early", "session", "wire_query", "wire_client")
 
 
-#: How a host goes away, and the loop that it runs on.
+#: How a host pauses, and the event loop that it runs on.
 CASES = (("await", "asyncio"), ("await", "trio"), ("block", "asyncio"), ("block", "trio"), ("gil", "asyncio"))
 
 
 @pytest.mark.parametrize("round", range(ROUNDS))
 @pytest.mark.parametrize(("pause", "backend"), CASES)
 def test_everything_arrives(pause: str, backend: str, round: int, api: FakeAPI, tmp_path: Path) -> None:
-    # All at the same time, each in a process of its own.
+    # All hosts run at the same time, each in a separate process.
     counts = at_once([(host, pause, backend) for host in HOSTS], api, tmp_path, SECONDS)
     for host, count in zip(HOSTS, counts, strict=True):
         assert count.pipe == 64 * 1024, host

@@ -23,13 +23,13 @@ def test_every_field_is_what_claude_agent_sdk_reads_from_the_same_line(name: str
     host = Host(place, program)
     anyio.run(hold, name, host)
     CHECKS[name](of_host(host))
-    # Not splitlines: what separates lines elsewhere may stand in a string here.
+    # Not splitlines(): a JSON string may contain U+2028 and other characters that it splits at.
     *lines, last = copy.read_bytes().split(b"\n")
     assert last == b""
     assert len(lines) == len(host.messages)
     for line, ours in zip(lines, host.messages, strict=True):
         plain = json.loads(line)
-        # Nothing is left out of the typed message either.
+        # The typed message also keeps every field of the line.
         assert ours.to_dict() == plain
         theirs = parse_message(plain)
         if theirs is None:

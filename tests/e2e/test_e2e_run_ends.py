@@ -1,4 +1,4 @@
-"""The end of a run of the real CLI: what a person pays for is not ended by a return."""
+"""With the real CLI, `ask` returns only after the subagents of the run have ended, unless the caller says otherwise."""
 
 from __future__ import annotations
 

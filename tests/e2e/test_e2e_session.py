@@ -28,11 +28,11 @@ OURS = {**through_session.CONVERSATIONS, **session_callbacks.CONVERSATIONS, **se
 
 
 def as_the_sdk_reads_them(messages: list[Any]) -> list[Any]:
-    """What claude-agent-sdk makes of the lines of these messages, each field of which is in them as well."""
+    """Parse the lines of these messages with claude-agent-sdk, and check that both have the same fields."""
     read = []
     for message in messages:
         parsed = parse_message(message.to_dict())
-        # Its users are not given what it does not know.
+        # The SDK does not pass unknown messages to its users.
         if parsed is not None:
             assert differences(parsed, message) == []
             read.append(parsed)
@@ -47,7 +47,7 @@ def test_every_conversation_is_held_through_both() -> None:
 def test_the_same_messages_calls_and_answers_as_with_claude_agent_sdk(
     name: str, places: Callable[[str], Place]
 ) -> None:
-    # The names are of one length: the CLI counts the characters of a path.
+    # Both names have the same length, because the CLI counts the characters of a path.
     sdk = SDK(places("sdk"))
     talk = Talk(places("own"))
 

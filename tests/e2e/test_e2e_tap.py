@@ -1,4 +1,4 @@
-"""Both official SDKs through the tap: they see what they see without it, and the recording has every byte."""
+"""Both official SDKs through the tap: they see the same as without it, and the recording has every byte."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HELD: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 
 class Witness:
-    """A CLI, or an agent, that keeps what it reads and writes; and a tap in its place that records."""
+    """A CLI or an agent that copies its input and output, and a tap that runs and records it."""
 
     def __init__(self, folder: Path, cli: str | Path, *options: str) -> None:
         self._seen = folder / "seen"
@@ -54,7 +54,7 @@ class Witness:
         self.tap = install_tap(folder / "tap", str(path), self._recorded, *options)
 
     def check(self) -> list[Recording]:
-        """Compare all that was recorded with what was seen, byte for byte, and return it."""
+        """Check that the recording equals the copied input and output, byte for byte. Return the recording."""
         recordings = [Recording.load(path) for path in self._recorded.iterdir()]
         assert recordings
         for direction in "out", "in":
@@ -88,7 +88,7 @@ def test_an_sdk_and_an_agent_through_the_tap(tmp_path: Path, host: str, name: st
 
 
 class Tapped(SDK):
-    """claude-agent-sdk with a tap in place of its CLI."""
+    """Run claude-agent-sdk with a tap in place of its CLI."""
 
     cli: str = ""
 
