@@ -1,7 +1,7 @@
-"""Where each field of a message of claude-agent-sdk is in the message of claude_wire that was made of the same line.
+"""Map each field of a claude-agent-sdk message to the field of the claude_wire message decoded from the same line.
 
-The SDK flattens some objects and leaves others as they came; claude_wire has the wire's own fields. The table has the
-classes that the conversations of these tests bring, with every field: one that is new in the SDK fails them.
+The SDK flattens some objects and keeps others as plain JSON. claude_wire has the fields of the wire. The table lists
+every field of the classes that occur in these tests, so a field that is new in the SDK makes them fail.
 """
 
 from __future__ import annotations

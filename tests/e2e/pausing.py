@@ -1,7 +1,7 @@
-"""One supervisor that asks for a long answer, goes away at its first piece, comes back, and counts what it gets.
+"""A host that asks for a long answer, pauses at the first delta, continues, and counts what it receives.
 
-``python pausing.py HOST PAUSE BACKEND URL FOLDER SECONDS`` writes one JSON object to its standard output. It is a
-process of its own, so that a pause can hold up everything that a supervisor has, and several hosts can pause at a time.
+``python pausing.py HOST PAUSE BACKEND URL FOLDER SECONDS`` writes one JSON object to its standard output. Each
+host is a separate process, so a pause can block all of its threads, and several hosts can pause at the same time.
 """
 
 from __future__ import annotations

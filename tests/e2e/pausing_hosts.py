@@ -15,7 +15,7 @@ __all__ = ["at_once"]
 
 
 def at_once(hosts: Sequence[tuple[str, str, str]], api: FakeAPI, folder: Path, seconds: float) -> list[Count]:
-    """Run hosts at the same time, each given as supervisor, pause and backend; return their counts in that order.
+    """Run hosts concurrently, each given as (host, pause, backend). Return their counts in that order.
 
     Raises RuntimeError if one of them fails, and subprocess.TimeoutExpired if one does not end.
     """

@@ -1,7 +1,7 @@
-"""Run the end-to-end tests where they cannot reach anything: ``python tests/e2e/run.py [arguments of pytest]``.
+"""Run the end-to-end tests without a network: ``python tests/e2e/run.py [arguments of pytest]``.
 
-It starts itself again in a network namespace of its own (``unshare``, as root or as a mapped user), with an empty
-environment and an empty home, sets the loopback interface up, and runs pytest, or the script that ``--script`` names.
+The script starts itself again in a new network namespace (``unshare``, as root or as a mapped user), with an empty
+environment and an empty home. It enables the loopback interface and runs pytest, or the script after ``--script``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 TOOLS = str(HERE.parents[1] / "tools")
 sys.path.insert(0, TOOLS)
 
-from offline import sandbox  # noqa: E402  # the line above finds it
+from offline import sandbox  # noqa: E402  # the line above adds its folder to sys.path
 
 #: Set inside the namespace. Without it, tests/e2e/conftest.py collects no tests.
 INSIDE = "CLAUDE_WIRE_E2E"

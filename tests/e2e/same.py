@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
 def comparable(value: Any, place: Place) -> Any:
     """Plain values without what two runs of the same conversation cannot share: ids, times, folders, the port.
 
-    Ids are numbered in the order in which they come, so that one in the wrong place shows.
+    Each id becomes its number in the order of first use, so an id in the wrong place makes a difference.
     """
     value = plain(value)
     replaced = {

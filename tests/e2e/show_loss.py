@@ -1,7 +1,7 @@
 """Show what a host that pauses loses, with claude-agent-sdk's own transport and with `WireTransport`.
 
-``python tests/e2e/run.py --script tests/e2e/show_loss.py`` prints it. A report, not a
-test: what others lose is not for this project to promise.
+``python tests/e2e/run.py --script tests/e2e/show_loss.py`` prints a table. This is a report and not a
+test, because this project cannot promise what other transports lose.
 """
 
 from __future__ import annotations

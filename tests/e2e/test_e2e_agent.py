@@ -25,7 +25,7 @@ def executable(path: Path, source: Path) -> Path:
 
 @pytest.fixture(params=sorted(HOSTS))
 def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Talk:
-    """Holds a conversation: prompts, each with its result, or whole acts; then the end. Returns what the host saw."""
+    """Return a function that runs a conversation of prompts and other acts, and returns what the host saw."""
     agent = executable(tmp_path / "agent", Path(driven_agent.__file__))
 
     def hold(*acts: str | tuple[str, Any], error: str | None = None, **options: Any) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""A host that goes away for 10 s in the middle of an answer gets all of it from the real CLI, through a pipe of 64 KiB.
+"""A host that pauses for 10 s in the middle of an answer still receives all of it through a pipe of 64 KiB.
 
-Environment: ``CLAUDE_WIRE_E2E_ROUNDS`` is how often each case is run, 1 if it is not set, and ``CLAUDE_WIRE_E2E_PAUSE``
-how many seconds the host is away. The CLI gives up on a reader about 2 s after it has finished, so a pause has to be
-longer than that.
+``CLAUDE_WIRE_E2E_ROUNDS`` sets how often each case runs (1 by default), and ``CLAUDE_WIRE_E2E_PAUSE`` the length of the
+pause in seconds. About 2 s after its answer the CLI stops waiting for the reader, so the pause must be longer.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from pausing_hosts import at_once
 ROUNDS = int(os.environ.get("CLAUDE_WIRE_E2E_ROUNDS", "1"))
 SECONDS = float(os.environ.get("CLAUDE_WIRE_E2E_PAUSE", "10"))
 
-#: Through `open_process`: the prompt as an argument; as a message, and the end of the input behind it; in a session.
-#: And through claude-agent-sdk with `WireTransport`.
+#: Hosts of pausing.py. Three use `open_process`: with the prompt as an argument, with input closed right after the
+#: prompt, and with input closed after the result. Two use claude-agent-sdk with `WireTransport`.
 HOSTS = ("one_shot", "closed_early", "session", "wire_query", "wire_client")
 
 
