@@ -1,4 +1,4 @@
-"""``claude-wire demo``: the agent corrects its project, and the packaged recording is real and measured honestly."""
+"""``claude-wire demo``: the agent fixes its project, and the benchmark decodes a part of a real recording."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_by_day_each_row_is_in_the_folder_of_its_day(zone: str, folder: Path, tm
     counts = {name.removeprefix("day="): len(table) for name, table in days.items()}
     assert counts.pop("__HIVE_DEFAULT_PARTITION__") == days["day=__HIVE_DEFAULT_PARTITION__"]["timestamp"].null_count
     utc = {"2024-02-29": 3, "2024-03-01": 1, "1969-12-31": 1}
-    kiritimati = {"2024-03-01": 3, "1969-12-31": 1, "2024-02-29": 1}  # UTC+14
+    kiritimati = {"2024-03-01": 3, "1969-12-31": 1, "2024-02-29": 1}  # the time zone is UTC+14
     expected = utc if zone == "UTC" else kiritimati
     assert {day: count for day, count in counts.items() if not day.startswith("2026")} == expected
     assert "day" in dataset.dataset(out, partitioning="hive").to_table().column_names

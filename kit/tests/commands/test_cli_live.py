@@ -1,4 +1,4 @@
-"""The display of messages: it shows each important one once and without delay, and escapes control characters."""
+"""The terminal display shows each important message once and without delay, and escapes control characters."""
 
 from __future__ import annotations
 
@@ -348,7 +348,7 @@ def test_excerpts(text: str, lines: list[str]) -> None:
 
 def test_input_of_any_kind_has_a_form() -> None:
     deep: Any = []
-    for _ in range(100_000):  # a few thousand levels are not too deep for every version of Python
+    for _ in range(100_000):  # some versions of Python can encode a few thousand levels
         deep = [deep]
     assert fields(deep) == ["(nested too deeply)"]
     assert fields(None) == ["null"]

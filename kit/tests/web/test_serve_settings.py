@@ -179,7 +179,7 @@ async def test_a_search_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ] * 3
         found = (await client.get("/search", params={"q": '"MARK": 1'})).json()
         assert ([one["id"] for one in found["found"]], found["cut"]) == ([ids[1]], False)
-        assert len(found["found"][0]["excerpts"]) == 3  # one of the prompt, two of texts
+        assert len(found["found"][0]["excerpts"]) == 3  # one from the prompt, two from texts
         assert (await client.get("/search", params={"q": "nothing has this"})).json() == {"found": [], "cut": False}
         monkeypatch.setattr(search_module, "MAX_BYTES", 1)
         assert (await client.get("/search", params={"q": "nothing has this"})).json() == {"found": [], "cut": True}

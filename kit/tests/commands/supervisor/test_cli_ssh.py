@@ -112,7 +112,7 @@ async def test_a_connection_that_is_killed_loses_no_line(commands: Commands) -> 
         except DetachedError as error:
             lost += 1
             place = error.cursor
-    assert lost  # the number depends on how much was in flight
+    assert lost  # the number of lost connections varies
     assert texts == [f'{number} {{"lines": 3000}}' for number in range(3000)]
     assert place.line == journal(commands.folder, id, "stdout.ndjson").count(b"\n")
 
