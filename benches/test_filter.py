@@ -219,7 +219,7 @@ def test_text_of_made_traffic(contest: Contest, variation: str) -> None:
 
 
 def both_ways(streams: list[list[bytes]]) -> tuple[Job, Job]:
-    """Return two jobs that decode each stream with its own decoder: with ``coalesce=True``, and without."""
+    """Return two jobs, one with ``coalesce=True`` and one without. Both use a separate decoder for each stream."""
 
     def job(**options: Any) -> None:
         for chunks in streams:

@@ -64,7 +64,7 @@ class Comparison:
         self._refused: dict[str, tuple[str, str]] = {}
 
     def drifts(self) -> list[Drift]:
-        """Return all differences: new before gone, kinds before fields, sorted by path."""
+        """Return all differences, additions before removals, then kinds before fields, then by path."""
         words = self._refused.get(NO_REQUEST, ("", ""))[0]
         for subtype, (error, where) in self._refused.items():
             if words and subtype not in {NO_REQUEST, *DECLARED_ONLY} and error == words.replace(NO_REQUEST, subtype):

@@ -188,7 +188,7 @@ Step = Union[Reply, Failure, "list[Reply | Failure]"]
 
 @dataclass(frozen=True)
 class Request:
-    """A request that the server has received, the time (monotonic seconds), and the script that has answered it."""
+    """A request that the server received, when it arrived (monotonic seconds), and the script that answered it."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""The command ``claude-wire view``: show a recording, a transcript or a pipe at the terminal, or as an HTML page."""
+"""The command ``claude-wire view``, which shows a recording, transcript or pipe in the terminal or as an HTML page."""
 
 from __future__ import annotations
 

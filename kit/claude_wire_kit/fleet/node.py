@@ -110,7 +110,7 @@ class Node:
         return False
 
     async def close(self, client: str) -> None:
-        """End the relay of a client, if it has not ended."""
+        """End a client's relay, unless it has already ended."""
         if client in self._clients:
             self._clients[client][1].close()
 

@@ -144,7 +144,7 @@ def _in_struct(plain: dict[str, Any], struct: Wire, path: str) -> Iterator[Found
 
 
 def found_in_value(plain: Any, value: Any, path: str) -> Iterator[Found]:
-    """Yield everything unknown in a JSON value. ``value`` is what was decoded from it."""
+    """Yield everything unknown in ``plain``, a JSON value, from which ``value`` was decoded."""
     if isinstance(value, Wire):
         name = tag(value)
         yield from _in_struct(plain, value, f"{path}.{name}" if name else path)

@@ -183,7 +183,7 @@ class Child:
                 os.close(fd)
 
     def reap(self) -> bool:
-        """Return True if the CLI has ended, and reap it."""
+        """If the CLI has ended, reap it and return True."""
         with self._reaping:
             if self.status is None:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)

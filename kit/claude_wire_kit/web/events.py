@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.events.events import UiEvent
 
-#: Limit in characters for the events of one page, or of the beginning of a stream.
+#: Maximum characters of events in one page, and in the batch of earlier events that starts a stream.
 WINDOW_CHARS = 1024 * 1024
 
 _ID = re.compile(r"([1-9]\d{0,17})(?:@([1-9]\d{0,17}))?(d?)\.(\d{1,18})\.(\d{1,9})", re.ASCII)
@@ -215,7 +215,7 @@ class Source:
             self._has_begun = self._has_begun or isinstance(message, InitMessage)
             made = self._ui.add(message)
             if isinstance(message, ResultMessage) and not self._has_begun:
-                # The result repeats the last text of its turn, and an earlier page has shown that text.
+                # The result repeats the last text of its turn, which an earlier page has already shown.
                 made = [event for event in made if not isinstance(event, ClaudeResponse)]
                 self._has_begun = True
             found += made

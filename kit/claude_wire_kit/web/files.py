@@ -1,4 +1,4 @@
-"""Find files below a folder by a part of their path."""
+"""Find files in a folder by part of their path."""
 
 from __future__ import annotations
 

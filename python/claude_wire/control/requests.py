@@ -114,7 +114,7 @@ class Requests:
         raise RequestRefusedError(subtype, "the answer is neither a success nor an error")
 
     def line(self, request: Any) -> bytes:
-        """Return the line of a request whose answer does not matter."""
+        """Return the line of a request whose answer is ignored."""
         return self._encode(self._sent.envelope(request))
 
     def answered(self, request: SentRequest) -> None:

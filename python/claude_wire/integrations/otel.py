@@ -135,7 +135,7 @@ class _Tool(_Open):
 
 
 class SpanRecorder:
-    """Makes spans from the messages of a session, in their order. No message makes it raise. If a span processor
+    """Make spans from a session's messages, in order. It never raises because of a message. If a span processor
     raises, only that span is lost, and the first such error is logged as a warning of the logger ``claude_wire``.
 
     The times of spans come from the messages. :meth:`close` ends the spans that are still open; the recorder is also a

@@ -59,7 +59,7 @@ class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen
 
 
 class AuthStatusMessage(MessageBase, tag="auth_status", kw_only=True, frozen=True):
-    """Progress of signing in."""
+    """Progress of a sign-in."""
 
     isAuthenticating: bool
     output: list[str] | str

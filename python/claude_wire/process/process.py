@@ -162,11 +162,11 @@ class Process(MessageStream[T], Generic[T]):
     * else :class:`~claude_wire.ProcessError`, if the exit code is not 0.
 
     A turn begins with an ``init``, ``assistant``, ``user`` or ``stream_event`` message (not of a subagent or a replay),
-    and ends with its ``result``. With a decoder with ``only``, this check sees only the kinds in ``only``; if
+    and ends with its ``result``. If the decoder has ``only``, this check sees only the kinds in ``only``; if
     ``result`` is not among them, no turn counts as unfinished. On Linux the output ends when the process has ended and
     its whole output was read, even if a process that it started still holds the pipe open.
 
-    When the block is left, the input of the process is closed; ``grace`` seconds later the process gets SIGTERM, and
+    At the end of the ``async with``, the input of the process is closed; ``grace`` seconds later the process gets SIGTERM, and
     after ``grace`` more seconds SIGKILL. If the host is killed, the system closes the input of the process: the CLI
     then ends, but a child that ignores the end of its input lives on. After a fork, only the parent may use the object.
     """

@@ -100,7 +100,7 @@ class Questions:
         self._has_warned = False
         #: The ids of the last questions that were answered or withdrawn.
         self.settled: Ids = Ids()
-        #: The size of all open questions in bytes.
+        #: The total size of the open questions in bytes.
         self.open_bytes: int = 0
 
     def __len__(self) -> int:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("claude_wire")
 
-#: The forms of a prompt: text, content blocks or a whole message.
+#: What a prompt can be: text, content blocks or a whole message.
 Prompt: TypeAlias = "str | Sequence[ContentBlock] | UserMessage"
 
 

@@ -42,7 +42,7 @@ _ROUTED = frozenset((*KEPT_BACK, UnknownMessage))
 
 
 class _Found:
-    """State of reading ahead in one stream. A later router of the same stream continues with this state."""
+    """The read-ahead state of one stream. A later router of the same stream continues with it."""
 
     def __init__(self) -> None:
         # Splits the chunks that are read ahead into lines. Valid until the consumer reads the stream directly, which

@@ -185,7 +185,7 @@ class Takeover:
         self._callbacks = callbacks
         self._control = control
         self._tasks = tasks
-        #: The CLI's answer to the ``initialize`` of its owner; None before the answer.
+        #: The CLI's answer to its owner's ``initialize`` request; None until the answer arrives.
         self.info: InitializeResponse | None = None
         # Number of answers to `initialize` among the replayed messages: one for each start of the CLI.
         self._processes = 0

@@ -166,7 +166,7 @@ class _FromIterable(_FromOther):
 
     async def aclose(self) -> None:
         if self._scope is not None:
-            self._scope.cancel()  # this also ends a generator that waits
+            self._scope.cancel()  # this also ends a generator that is waiting
         elif isinstance(self._iterator, AsyncGenerator):
             await self._iterator.aclose()  # pyright: ignore[reportUnknownMemberType]  # the type of asend() is unknown
 

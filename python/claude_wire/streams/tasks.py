@@ -227,7 +227,7 @@ class Task:
         if self._asyncio_task is not None and not self._done:
             with suppress(RuntimeError, ValueError):  # the function ignores GeneratorExit, or is running
                 self._asyncio_task.get_coro().close()
-            self._end()  # if the task had not begun, _run() has not called _end()
+            self._end()  # _run() calls it, too, but not if the task never started
 
     async def wait(self) -> None:
         """Wait until the task has ended. Never raise its exception. Cancelling the wait does not cancel the task."""

@@ -10,8 +10,8 @@
 //! When no complete line is left, the start of the next line moves to the front, and the free part is filled by one read. A line that is
 //! longer than the buffer makes it grow until the line is read. The memory in use is this buffer, one batch, and the longest line.
 //!
-//! Reading the ids and tokens of the table `usage` takes 0.56 CPU seconds per GB (lines of 1.7 KB, AVX2): 0.19 for the system's copy of the
-//! pages, 0.07 for the check of UTF-8, and 0.30 for the lines. 14 columns with text take 0.74. A buffer of 64 KiB is not faster.
+//! Reading the ids and tokens of the table `usage` takes 0.56 CPU seconds per GB (lines of 1.7 KB, AVX2): 0.19 for the kernel's copy of the
+//! pages, 0.07 for validating UTF-8, and 0.30 for the lines. 14 columns with text take 0.74. A buffer of 64 KiB is not faster.
 //! A separate pass that finds the lines before the walk takes 0.03 more.
 // Every operation must be inlined into one function per engine: the compiler emits vector instructions in that function only.
 #![allow(clippy::inline_always)]

@@ -18,7 +18,7 @@ pub struct Stream {
     pub(super) rescuer: Arc<Rescuer>,
     /// The device and the inode of the descriptor. Two streams with the same pair read the same file.
     pub(super) file: (u64, u64),
-    /// Whether the descriptor has to become blocking again when the stream is closed.
+    /// Whether the descriptor must be set to blocking again when the stream is closed.
     pub(super) was_blocking: AtomicBool,
     /// How often the reader has called read, whether it got bytes or not. The rescuer compares this to see whether the reader is away.
     pub(super) reads: AtomicU64,

@@ -108,7 +108,7 @@ impl Visit<u8> for WriteIds<'_, '_> {
     }
 }
 
-/// Scans the next line, which fits no template, for its kind. Returns false if there is no room for the kind.
+/// Scans the next line, which matches no template, to find its kind. Returns false if there is no memory to store the kind.
 struct OtherLine<'p, 'a>(&'p mut Peek<'a>);
 
 impl Operation for OtherLine<'_, '_> {

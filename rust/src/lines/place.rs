@@ -14,9 +14,9 @@ pub struct Place {
 /// The number of bytes and lines that a stream has taken so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
-    /// The bytes of all chunks so far, including those of earlier streams through the same buffer.
+    /// The number of bytes in all chunks so far, including earlier streams through the same buffer.
     pub taken: u64,
-    /// The bytes of the earlier streams.
+    /// The number of bytes in earlier streams.
     pub start: u64,
     /// The number of the next or unfinished line, from 1.
     pub line: u64,

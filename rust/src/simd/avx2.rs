@@ -254,7 +254,7 @@ impl Engine for Avx2 {
             let bits = Bits::of(self, &block);
             let quotes = bits.quotes & !bits.escaped(&mut carry);
             if in_string != 0 && quotes | bits.feeds == 0 {
-                // The whole block lies within one string, which is true for most blocks.
+                // The whole block lies within one string, as most blocks do.
                 base += 64;
                 continue;
             }

@@ -133,7 +133,7 @@ impl<'a> Ascii<'a> {
 
 /// A character as CPython stores it in a string that is not ASCII: in one, two or four bytes.
 pub trait Unit: Copy {
-    /// Returns the code point, perhaps that of a surrogate.
+    /// Returns the code point, which may be a surrogate.
     fn number(self) -> u32;
 }
 

@@ -190,7 +190,7 @@ impl<K> Keys<K> {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // It is below COUNT.
     fn place(identity: u64) -> usize {
-        // The lowest bits of all addresses are equal.
+        // Objects are aligned, so the lowest four bits of their addresses are always the same.
         (identity >> 4 ^ identity >> 12) as usize % Self::COUNT
     }
 }
@@ -284,7 +284,8 @@ impl<S, F, K> Writer<S, F, K> {
     }
 }
 
-/// Writes one line. Its functions return `None` if the caller has to write the line, or if memory runs out.
+/// Writes one line. Its functions return `None` if this writer cannot write the line (the caller then writes it with msgspec), or if memory runs
+/// out.
 struct Writing<'w, V, S, F, K> {
     source: &'w S,
     shapes: &'w [Shape<F>],

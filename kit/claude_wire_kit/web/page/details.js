@@ -2,7 +2,7 @@
 
 import { exact, foreign, make } from "./text.js";
 
-/** How many lines of a long text are shown from its beginning and from its end. A button shows the lines between them. */
+/** How many lines of a long text are shown at each end. A button shows the lines between them. */
 const [FIRST, LAST] = [12, 6];
 /** A line with more characters is cut until a person presses the button. */
 const MAX_LINE = 4_000;

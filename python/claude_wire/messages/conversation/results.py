@@ -594,7 +594,7 @@ _BY_SUBTYPE: dict[str, type[TurnError]] = {
 }
 #: ``error.code`` in the ``permission_request`` dialect, whose failed turns all have the subtype ``error``.
 _BY_CODE: dict[str, type[TurnError]] = {"auth_error": AuthenticationError, "budget_exceeded": MaxBudgetError}
-#: Identifies the failure: HTTP statuses, types of the API's errors, and ``error`` of assistant messages.
+#: What can identify a failure: an HTTP status, an error type of the API, or the ``error`` of an assistant message.
 _API_ERRORS: dict[type[ApiError], frozenset[object]] = {
     AuthenticationError: frozenset(
         (

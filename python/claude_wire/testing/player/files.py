@@ -122,7 +122,7 @@ def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
                     yield piece
                 data = file.read(BLOCK_BYTES) if stream.needs_input else b""
             data = stream.unused_data
-            # Another stream may follow, after zero bytes.
+            # Another stream may follow, after a padding of NUL bytes.
             while not (data := data.lstrip(b"\0")):
                 if not (data := file.read(BLOCK_BYTES)):
                     return
@@ -154,7 +154,7 @@ def flags_of(files: Mapping[str, bytes]) -> list[str]:
 
 
 def exit_code_of(files: Mapping[str, bytes]) -> int:
-    """Return the recorded exit code, in the form of :mod:`subprocess`; 0 if none was recorded."""
+    """Return the recorded exit code, negative for a signal as in :mod:`subprocess`; 0 if none was recorded."""
     code = _json_file(files, "exit.json").get("rc")
     return code if isinstance(code, int) else 0
 

@@ -71,7 +71,7 @@ macro_rules! api {
             pub counting: Counting,
             /// The offset in bytes of the characters in a string of ASCII.
             pub characters: usize,
-            /// The offset of the bytes in a `bytes` object, whose third word is their number. If `None`, call functions for both.
+            /// The offset of the data in a `bytes` object, whose third word is its length. If `None`, CPython's functions return pointer and length.
             pub bytes: Option<usize>,
             /// Whether the third word of a capsule is its pointer, and the fourth its name.
             pub capsules_are_words: bool,

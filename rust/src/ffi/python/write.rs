@@ -23,7 +23,7 @@ struct Still<'a>(NonNull<std::ffi::c_void>, PhantomData<&'a ()>);
 impl<'a> Still<'a> {
     /// # Safety
     ///
-    /// `pointer` is an object that stays alive and unchanged for `'a`.
+    /// `pointer` must point to an object that stays alive and unchanged for `'a`.
     #[inline]
     unsafe fn new(pointer: Pointer) -> Self {
         // SAFETY: an object is not null.
