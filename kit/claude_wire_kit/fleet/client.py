@@ -41,7 +41,7 @@ LOST_SECONDS = 3 * BEAT_SECONDS
 MAX_ITEMS = 16
 #: At most this many lost nodes are remembered until :meth:`Fleet.nodes` reports them.
 MAX_UNTOLD = 256
-#: How many calls an actor runs at the same time. That is enough for a supervisor's clients, of which there are at most 1024.
+#: How many calls an actor runs at the same time. A supervisor's clients (at most 1024) need fewer.
 MAX_CALLS = 4096
 #: How many seconds Ray has to find a node with enough memory for a session.
 ROOM_SECONDS = 20.0

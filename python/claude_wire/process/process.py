@@ -166,8 +166,8 @@ class Process(MessageStream[T], Generic[T]):
     ``result`` is not among them, no turn counts as unfinished. On Linux the output ends when the process has ended and
     its whole output was read, even if a process that it started still holds the pipe open.
 
-    At the end of the ``async with``, the input of the process is closed; ``grace`` seconds later the process gets SIGTERM, and
-    after ``grace`` more seconds SIGKILL. If the host is killed, the system closes the input of the process: the CLI
+    At the end of ``async with``, the input of the process is closed; ``grace`` seconds later the process gets SIGTERM,
+    and after ``grace`` more seconds SIGKILL. If the host is killed, the system closes the input of the process: the CLI
     then ends, but a child that ignores the end of its input lives on. After a fork, only the parent may use the object.
     """
 

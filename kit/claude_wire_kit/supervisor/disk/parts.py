@@ -287,7 +287,7 @@ class Part:
         return self.output.size + self._input.size + self._order.size
 
     def offset_of(self, line: int) -> int:
-        """Return the offset of an output line by its number in the session. After the last line comes the end of the part."""
+        """Return the offset of an output line, by its number in the session, or the part's end for the next line."""
         return self.output.offset_of(line - self.info.first)
 
     def input_blocks(self) -> Iterator[bytes]:
