@@ -437,7 +437,7 @@ def test_the_unknown_is_kept_and_changes_nothing() -> None:
 
 
 def test_dicts_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"Decoder\(dict\) gives dicts"):
+    with pytest.raises(TypeError, match=r"use Decoder\(\) instead of Decoder\(dict\)"):
         Accumulator().add({"type": "stream_event"})
 
 
