@@ -1,4 +1,4 @@
-"""Arguments of a session: defaults, checks, and hints for arguments that belong elsewhere.
+"""The arguments that a session takes: their defaults and checks, and hints for arguments that belong elsewhere.
 
 For example, ``open_session(model="opus")`` fails with a hint to write ``ClaudeOptions(model=...)``.
 """
@@ -13,11 +13,11 @@ from claude_wire.process.options import PLACES as OPTION_PLACES
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.support.arguments import require_function, type_of
 
-#: Default for ``timeout`` of requests, in seconds, as in claude-agent-sdk.
+#: Default ``timeout`` for requests, in seconds. claude-agent-sdk has the same default.
 REQUEST_SECONDS = 60.0
-#: Default for ``ceiling``, in seconds. The CLI itself waits this long for background work after its input has ended.
+#: Default ``ceiling``, in seconds. The CLI itself waits this long for background work after its input ends.
 CEILING_SECONDS = 600.0
-#: Option of the CLI or of claude-agent-sdk that :func:`open_session` does not take -> hint where to put the option.
+#: CLI or claude-agent-sdk option that :func:`open_session` does not take -> hint that says where to put the option.
 PLACES: dict[str, str] = {
     **OPTION_PLACES,
     **{
@@ -28,7 +28,7 @@ PLACES: dict[str, str] = {
     "prompt": "send it: await session.query(...), or session.ask(...)",
 }
 
-#: The same mapping for the arguments of :class:`Session`.
+#: The same mapping, for :class:`Session`.
 STREAM_PLACES: dict[str, str] = {
     **PLACES,
     **dict.fromkeys(("cwd", "env", "extra_env", "user", "stderr"), "open_process(..., NAME=...)"),
@@ -39,10 +39,10 @@ class McpServer(Protocol):
     """An MCP server in the host's process; :class:`claude_wire.integrations.mcp.InProcessMcpServer` is one."""
 
     def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """Start. The session calls this before any :meth:`handle`, and again if it adds a closed server again.
+        """Start. The session calls this before it calls :meth:`handle`, and again if it adds a closed server again.
 
-        ``send`` sends one JSON-RPC object to the CLI: a notification or a request of the server. It returns when the
-        object is written. The CLI's response to a request arrives at :meth:`handle`.
+        ``send`` sends one JSON-RPC object to the CLI: a notification or a request from the server. It returns when the
+        object is written. The session passes the CLI's response to :meth:`handle`.
         """
         ...
 
@@ -54,12 +54,12 @@ class McpServer(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Stop. The session calls this once for each :meth:`connect`: when it removes the server, or ends."""
+        """Stop. The session calls this once for each :meth:`connect`, when it removes the server or when it ends."""
         ...
 
 
 def require_server(name: str, server: object, others: Mapping[str, object]) -> None:
-    """Check an MCP server of ``mcp_servers``.
+    """Check an MCP server in ``mcp_servers``.
 
     Raises:
         TypeError: ``server`` is not an MCP server.

@@ -1,6 +1,6 @@
 """The callbacks that a host gives the CLI: permissions, hooks, MCP servers, elicitation and dialogs.
 
-For each request of the CLI, find the callback, call it, and check its answer.
+For each request from the CLI, this module finds the callback, calls it, and checks its answer.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ OnFailure: TypeAlias = Literal["continue", "block"]
 
 _log = logging.getLogger("claude_wire")
 
-#: Seconds that a hook may take beyond its own timeout. The CLI checks the timeout, too, and must notice it first: when
-#: a hook times out, the CLI refuses the tool; but if our error answer arrives earlier, the CLI runs the tool.
+#: Seconds that a hook may run after its timeout. The CLI checks the timeout, too, and must notice it first: when a hook
+#: times out, the CLI refuses the tool, but if our error answer arrives earlier, the CLI runs the tool.
 HOOK_SECONDS = 5.0
 #: Error codes of JSON-RPC 2.0, section 5.1. MCP uses "method not found" for unknown servers, too.
 METHOD_NOT_FOUND = -32601
@@ -87,7 +87,7 @@ INTERNAL_ERROR = -32603
 
 
 class HookMatcher:
-    """Functions to call for a hook event, for all tools or for some.
+    """Functions to call for a hook event, either for all tools or only for some.
 
     Args:
         hooks: functions that get the :class:`HookCallbackRequest`, whose ``input`` says what happened, and return the
@@ -101,9 +101,9 @@ class HookMatcher:
         on_failure: whether the CLI continues or blocks the action after a failed hook: ``"continue"`` or ``"block"``.
             None: if the function raises, the action continues (the CLI's default); if the function returns an invalid
             answer, the action is refused, for events that can be refused.
-        unknown_event: True for an event of a later CLI, whose name this version does not know.
-        name: name of the functions in their hook ids. None: the qualified name of each function. If several processes
-            drive one session in turn, they must use the same names.
+        unknown_event: True for an event of a newer CLI, whose name this version does not know.
+        name: the name to use for the functions in their hook ids. None: the qualified name of each function. If several
+            processes take turns driving one session, they must use the same names.
 
     Raises:
         TypeError: a function cannot be called with one argument, or an argument has the wrong type.
@@ -153,7 +153,7 @@ class HookMatcher:
 
 
 class _Hook(NamedTuple):
-    """One function of a :class:`HookMatcher`, with the settings of its matcher."""
+    """One function of a :class:`HookMatcher`, with its matcher's settings."""
 
     function: Hook
     timeout: float | None
@@ -162,7 +162,7 @@ class _Hook(NamedTuple):
 
 
 class Callbacks:
-    """All callbacks of a session, and their descriptions for ``initialize``.
+    """All of a session's callbacks, and the descriptions that ``initialize`` sends to the CLI.
 
     Args:
         timeout: seconds for each callback that does not set a timeout. None: as long as the CLI waits.
@@ -195,15 +195,15 @@ class Callbacks:
             require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
         self._can_use_tool = can_use_tool
         self.mcp_servers: dict[str, McpServer] = dict(mcp_servers or {})
-        #: True if another program owns the CLI. Then a request without a callback here stays open, because another
+        #: True if another program owns the CLI. A request that has no callback here then stays open, because another
         #: session may answer it.
         self.shared: bool = False
         #: True if can_use_tool may return a bool, as the classic dialect allows.
         self.takes_booleans: bool = False
-        #: :meth:`.HostHooks.before_use` if the host calls hooks itself, else None. Returns the decision of the hooks
-        #: about a permission request; None if they decide nothing.
+        #: :meth:`.HostHooks.before_use` if the host calls hooks itself, else None. Returns what the hooks decided about
+        #: a permission request, or None if they decided nothing.
         self.before_use: Callable[[CanUseToolRequest], Awaitable[Decided | None]] | None = None
-        #: MCP server -> event that is set after a takeover, when the server has received the CLI's handshake again.
+        #: MCP server -> event that is set after a takeover, once the server received the CLI's handshake again.
         #: Requests to the server wait for this event.
         self.greetings: dict[str, Event] = {}
         self._on_elicitation = on_elicitation
@@ -229,7 +229,7 @@ class Callbacks:
         }
 
     def find(self, body: object) -> Handler | None:
-        """The handler for the body of a request of the CLI; None for a type of request that has no callbacks."""
+        """The handler for the body of a CLI request, or None for a type of request that has no callbacks."""
         handler = self._handlers.get(type(body))
         if handler is None:
             return None
@@ -251,7 +251,7 @@ class Callbacks:
         return not isinstance(body, ElicitationRequest) or self._on_elicitation is not None
 
     def _name(self, body: object) -> str:
-        """The callback for a request, as logs name it: ``can_use_tool for Bash``."""
+        """The name that logs use for a request's callback, such as ``can_use_tool for Bash``."""
         if isinstance(body, CanUseToolRequest):
             return f"can_use_tool for {one_line(body.tool_name)}"
         if isinstance(body, HookCallbackRequest):
@@ -286,7 +286,7 @@ class Callbacks:
         return list(self._hooks)
 
     def matchers_of(self, event: str) -> list[HookCallbackMatcher]:
-        """The matchers of a hook event. :meth:`call_hook` takes their hook ids."""
+        """The matchers for a hook event. :meth:`call_hook` takes their hook ids."""
         return self._matchers.get(event, [])
 
     @property
@@ -294,7 +294,7 @@ class Callbacks:
         return list(self._matchers)
 
     async def call_hook(self, request: HookCallbackRequest) -> HookOutput | None:
-        """Call a hook without the CLI. Return None if it failed, timed out, or returned an :class:`AsyncHookOutput`."""
+        """Call a hook without the CLI. Return None if it fails, times out, or returns an :class:`AsyncHookOutput`."""
         timeout = self._hooks[request.callback_id].timeout
         output: Wire | dict[str, Any] | None = None
         try:
@@ -315,28 +315,28 @@ class Callbacks:
 
     @property
     def guards(self) -> tuple[Guard, ...]:
-        """The permission callback, if there is one, and all hooks, in the order in which they were given."""
+        """The permission callback, if there is one, followed by all hooks in the order in which they were passed."""
         states = [self._permissions, *(hook.state for hook in self._hooks.values())]
         return tuple(state.view for state in states if state is not None)
 
     def see_init(self, message: InitMessage) -> None:
-        """Compare the matchers of the hooks with the tools that ``system/init`` lists at the beginning of a turn."""
-        if self._hooks and message.tools:  # other agents than the CLI need not list their tools
+        """Compare the hooks' matchers with the tools that ``system/init`` lists at the beginning of a turn."""
+        if self._hooks and message.tools:  # agents other than the CLI may not list their tools
             more = any(server.status == "pending" for server in message.mcp_servers or ())
             for hook in self._hooks.values():
                 hook.state.check_matcher(message.tool_names, more=more)
 
     def confirm_permissions(self, asks: bool | None) -> None:
-        """Note whether the CLI asks ``can_use_tool``, according to its command line or dialect. None: unknown."""
+        """Record whether the CLI's command line or dialect shows that it asks ``can_use_tool``. None: unknown."""
         if self._permissions is not None:
             self._permissions.confirmed = asks
 
     def confirm_hooks(self, info: InitializeResponse) -> None:
-        """Note which hooks the CLI has registered, according to its answer to ``initialize``.
+        """Record which hooks the CLI registered, according to its answer to ``initialize``.
 
         Raises:
-            RequestError: the CLI has registered no hook; or a hook has ``on_failure="block"``, which the CLI does not
-                support.
+            RequestError: the CLI did not register any hook, or a hook has ``on_failure="block"`` and the CLI does not
+                support this setting.
         """
         if self._hooks and info.hooks_applied is False:
             raise RequestError(
@@ -351,7 +351,7 @@ class Callbacks:
             hook.state.confirmed = info.hooks_applied
 
     def confirm_registered(self, registered: Registered) -> None:
-        """Compare these callbacks with the ones that the CLI was started with. Log those that it will never call."""
+        """Compare these callbacks with those that the CLI was started with. Log the ones that it will never call."""
         hooks = {id: hook.state for id, hook in self._hooks.items()}
         compare_with_registered(registered, self._permissions, hooks, self.mcp_servers)
 
@@ -367,7 +367,7 @@ class Callbacks:
         )
 
     def _new_id(self, id: str) -> str:
-        """Return ``id``, or ``id#2``, ``id#3``, ... if it is taken. Every process with these hooks has the same ids."""
+        """Return ``id``, or ``id#2``, ``id#3``, ... if it is taken. All processes with these hooks get the same ids."""
         number, numbered = 1, id
         while numbered in self._hooks:
             number += 1
@@ -416,7 +416,7 @@ class Callbacks:
         try:
             return check_hook_output(name_of(hook.function), _event_of(request), output)
         except WrongAnswer as error:
-            # The wrong answer may have been meant as a refusal, so refuse the action.
+            # The hook may have tried to refuse the action, so refuse it.
             refused = refuse(hook.state.event, str(error)) if hook.on_failure is None else None
             if refused is None:
                 raise
@@ -469,7 +469,7 @@ async def _leave_open(_: object) -> Wire:
 
 
 async def _answer(given: object) -> object:
-    """The answer of a callback: ``given``, or the result of awaiting it."""
+    """Return a callback's answer: ``given``, or the result of awaiting it."""
     if inspect.isawaitable(given):
         answer: object = await given
         return answer
@@ -477,7 +477,7 @@ async def _answer(given: object) -> object:
 
 
 def _event(key: object, matchers: object) -> str:
-    """The hook event for a key of ``hooks``: ``PreToolUse`` for ``pre-tool-use``.
+    """Return the hook event that a key of ``hooks`` names: ``PreToolUse`` for ``pre-tool-use``.
 
     Raises:
         TypeError: the key is not a str, or its value is not a sequence of HookMatcher.

@@ -1,6 +1,6 @@
-"""The control messages of a session: requests of the CLI go to the callbacks, answers to the waiting requests.
+"""Pass the CLI's requests to the callbacks, and the CLI's answers to the tasks that are waiting for them.
 
-This module also limits how many callbacks and answers may wait, and connects and closes MCP servers of this process.
+This module also limits how many callbacks and answers may wait, and connects and closes MCP servers in this process.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.sending import Sender
 
-#: Number of tasks at which a session stops reading until some have ended. Each callback and each answer being sent is
-#: one task; a callback with a time limit is two. The limit saves memory if the CLI sends endless requests, or does not
-#: read the answers.
+#: When this many tasks are running, a session stops reading until some of them end. Each callback is one task (two, if
+#: it has a time limit), and so is each answer being sent. The limit protects memory if the CLI sends endless requests
+#: or does not read the answers.
 MAX_TASKS = 4096
-#: Size in bytes (as JSON) of the waiting requests and answers at which a session stops reading.
+#: A session stops reading when the waiting requests and answers reach this size, in bytes of JSON.
 MAX_WAITING_BYTES = 64 * 1024 * 1024
 #: Seconds to wait for ``aclose()`` of an MCP server before connecting the same server again.
 CLOSING_SECONDS = 10.0
@@ -53,7 +53,7 @@ _log = logging.getLogger("claude_wire")
 
 
 class Control:
-    """Both halves of the control protocol: requests of this side, and requests of the CLI that callbacks answer."""
+    """Both halves of the control protocol: the host's requests, and the CLI's requests, which callbacks answer."""
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class Control:
         self.requests: Requests = Requests(protocol.requests, sender.send, tasks, encode)
         send_answer = partial(sender.send, is_answer=True)
         self.answers: Answers = Answers(protocol.questions, callbacks.find, send_answer, tasks, encode)
-        #: The scope of the task that waits for a message; None if no task waits. Cancelling it makes the task check the
-        #: state of the run again.
+        #: The cancel scope of the task that is waiting for a message; None if no task is waiting. Cancelling the scope
+        #: makes the task check the state of the run again.
         self.waiting: CancelScope | None = None
-        #: The MCP servers of this process that may send to the CLI, by name.
+        #: The MCP servers in this process that may send to the CLI, by name.
         self.connected: dict[str, McpServer] = {}
         # Tasks that close MCP servers.
         self._closing = Tasks()
-        # MCP servers that are closing, each with its task in `_closing`.
+        # MCP servers that are closing, each paired with its task in `_closing`.
         self._leaving: list[tuple[McpServer, Task]] = []
         self._sender = sender
         self._tasks = tasks
@@ -85,11 +85,11 @@ class Control:
 
     @property
     def is_awaited(self) -> bool:
-        """True while a request waits for its answer."""
+        """True while a request is waiting for its answer."""
         return self.requests.waiting
 
     def is_full(self) -> bool:
-        """True while so many callbacks and answers wait that the session must not read more messages."""
+        """True while too many callbacks and answers are waiting for the session to read more messages."""
         if len(self._tasks) < MAX_TASKS and self.answers.waiting_bytes < MAX_WAITING_BYTES:
             return False
         if not self._was_full:
@@ -102,7 +102,7 @@ class Control:
         return True
 
     def handle(self, message: Any) -> None:
-        """Handle a control message. Call this once for each, in the order of the stream."""
+        """Handle a control message. Call this once for each control message, in stream order."""
         self._dispatch(self.protocol.receive(message))
 
     def _dispatch(self, events: Iterable[HostEvent]) -> None:
@@ -121,16 +121,16 @@ class Control:
         self._dispatch(self.protocol.receive_answer(message))
 
     def reading_failed(self, error: Exception) -> None:
-        """Fail all waiting requests, because reading ahead raised ``error``."""
+        """Fail all waiting requests because reading ahead raised ``error``."""
         self.requests.fail_waiting("reading failed", error)
 
     def connect(self, name: str, server: McpServer) -> None:
-        """Let an MCP server of this process send to the CLI."""
+        """Let an MCP server in this process send to the CLI."""
         server.connect(self._carrier(name))
         self.connected[name] = server
 
     def drop_servers(self, names: Iterable[str]) -> None:
-        """Disconnect MCP servers of this process, and start to close them."""
+        """Disconnect MCP servers in this process, and start closing them."""
         for name in names:
             server = self.connected.pop(name, None)
             if server is not None:
@@ -139,7 +139,7 @@ class Control:
                 self._leaving = [(server, task), *(pair for pair in self._leaving if not pair[1].done)]
 
     async def end_servers(self, seconds: float) -> None:
-        """Wait until all MCP servers are closed. After ``seconds``, cancel them and wait that long once more."""
+        """Wait until all MCP servers are closed. After ``seconds``, cancel them and wait as long again."""
         await self._closing.wait(seconds)
         self._closing.cancel()
         await self._closing.wait(seconds)
@@ -191,19 +191,19 @@ class Control:
             raise
         try:
             answer = await request(wanted)
-        except (RequestRefusedError, EncodeError, DialectError):  # the CLI refused, or did not get the request
+        except (RequestRefusedError, EncodeError, DialectError):  # the CLI refused or never got the request
             self.drop_servers(added)
             raise
-        # After any other error (a timeout, a cancellation) the CLI may use either set: both stay connected until the
-        # next call.
+        # After any other error (a timeout or a cancellation) the CLI may use either set, so both stay connected until
+        # the next call.
         self.drop_servers(removed)
         return answer
 
     async def _wait_until_closed(self, servers: Mapping[str, McpServer]) -> None:
-        """Wait until these servers can be connected: the ``aclose()`` of an earlier removal must have returned.
+        """Wait until these servers can be connected. If one was removed earlier, its ``aclose()`` must return first.
 
         Raises:
-            HandleError: an ``aclose()`` takes longer than :data:`CLOSING_SECONDS`.
+            HandleError: ``aclose()`` takes longer than :data:`CLOSING_SECONDS`.
         """
         tasks = {name: task for name in servers for server, task in self._leaving if server is servers[name]}
         with move_on_after(CLOSING_SECONDS):
@@ -214,7 +214,7 @@ class Control:
                 raise HandleError(f"mcp_servers[{name!r}] was removed, and its aclose() has not returned yet")
 
     def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
-        """Return the ``send`` function of :meth:`McpServer.connect` for one server."""
+        """Return the ``send`` function that one server gets in :meth:`McpServer.connect`."""
 
         async def carry(message: dict[str, Any]) -> None:
             await self._sender.send(self.requests.line(McpMessageRequest(server_name=server_name, message=message)))

@@ -1,6 +1,6 @@
-"""Sessions with an agent that speaks another dialect than stream-json.
+"""Sessions with an agent that speaks a dialect other than stream-json.
 
-A :class:`DialectAdapter` translates the decoded messages for the session, which handles stream-json only.
+A :class:`DialectAdapter` translates the decoded messages for the session, which only handles stream-json.
 If the dialect has no message for a session method, the method raises :class:`DialectError`.
 """
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from claude_wire.streams.read_ahead import Chunks, ReadAhead
     from claude_wire.streams.receiver import Receiver
 
-#: A translated message counts in the byte budget as this many times the size of its line: Python objects take more
-#: memory than bytes.
+#: In the byte budget, a translated message counts this many times the size of its line, because Python objects take
+#: more memory than bytes.
 KEPT_TIMES = 4
 
 _log = logging.getLogger("claude_wire")
@@ -48,10 +48,10 @@ _log = logging.getLogger("claude_wire")
 def require_callbacks(
     dialect: Dialect, argv: Sequence[str] | None, can_use_tool: object, callbacks: Mapping[str, object]
 ) -> bool | None:
-    """Check that the agent can call these callbacks, by its dialect and its command line.
+    """Check that the agent's dialect and command line allow it to call these callbacks.
 
     Args:
-        argv: the command line; None for a stream that is not a process.
+        argv: the command line, or None for a stream that is not a process.
 
     Returns:
         True if the dialect or the command line shows that the agent asks ``can_use_tool``; None if unknown.
@@ -75,7 +75,7 @@ def begins_without_initialize(dialect: Dialect, request: InitializeRequest | Non
     """Return True if a session begins without ``initialize``.
 
     Raises:
-        DialectError: the dialect has no ``initialize``, and ``request`` is given.
+        DialectError: ``request`` is given, but the dialect has no ``initialize``.
     """
     if not dialect.initializes and request is not None:
         raise DialectError(dialect.name, "has no initialize")
@@ -95,10 +95,10 @@ def require_status(dialect: Dialect) -> None:
 
 
 def interrupt_before_close(dialect: Dialect, requests: Requests, process: Process[Any]) -> bytes | None:
-    """End the turn under way before a session closes: send SIGINT if the dialect interrupts by a signal.
+    """End the current turn before a session closes: send SIGINT if the dialect interrupts by a signal.
 
     Returns:
-        The line to write for any other dialect; None if a signal interrupts.
+        For any other dialect, the line to write. None if the dialect interrupts by a signal.
     """
     exchange = exchange_of(process)
     if dialect.signals:
@@ -114,16 +114,17 @@ async def interrupt(
     cancel_queued: bool | None,
     ask: Callable[..., Awaitable[Any]],
 ) -> InterruptResponse:
-    """Interrupt the turn of an agent, by SIGINT or by a request, depending on its dialect.
+    """Interrupt an agent's turn, by SIGINT or by a request, depending on its dialect.
 
-    An idle agent of some dialects does not answer the request: then this returns after
+    In some dialects, an idle agent does not answer the request. This then returns after
     :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS`.
 
     Args:
         ask: :meth:`.Session.request`.
 
     Raises:
-        DialectError: there is no process for a signal, or ``cancel_queued`` is true: a signal empties no queue.
+        DialectError: the dialect interrupts by a signal, and there is no process to send it to, or ``cancel_queued`` is
+            true. (A signal does not empty the queue.)
     """
     dialect = connection.dialect
     if dialect.signals:
@@ -144,15 +145,15 @@ async def interrupt(
 
 
 class DialectAdapter:
-    """Translates the messages of a stream to stream-json: each line once, in order.
+    """Translates a stream's messages to stream-json, each line once and in order.
 
-    Lines that a session reads ahead are translated at that time. The result is kept until the decoder reaches the line.
+    When a session reads lines ahead, the adapter translates them and keeps the result until the decoder reaches them.
 
     Args:
-        dialect: the dialect of the session. If it is AUTO, ``can_use_tool`` is checked when the dialect is found.
-        stream: the stream of the session. If an earlier session has read it in this dialect, the new one uses the same
+        dialect: the session's dialect. If it is AUTO, ``can_use_tool`` is checked when the dialect is found.
+        stream: the session's stream. If an earlier session read it in this dialect, the new session uses the same
             connection.
-        hooks: the hooks that the host calls itself; None if there are none.
+        hooks: the hooks that the host calls itself, or None if there are none.
     """
 
     def __init__(
@@ -165,7 +166,7 @@ class DialectAdapter:
         before = receiver.adapter
         goes_on = before.connection if isinstance(before, DialectAdapter) and before.dialect is dialect else None
         self.connection: Connection = goes_on or dialect.connect()
-        # Store the command line, not the stream: the stream refers to this adapter, and they would form a cycle.
+        # Store the command line, not the stream: the stream refers to this adapter, so they would form a cycle.
         self._argv = argv_of(stream)
         self._callbacks = callbacks
         self._hooks = hooks
@@ -173,10 +174,10 @@ class DialectAdapter:
         self._is_unconfirmed = dialect is AUTO and any(guard.event == PERMISSION for guard in callbacks.guards)
         # The error to raise if the dialect that AUTO found never calls can_use_tool.
         self._refusal: ValueError | None = None
-        # One entry for each message that was read ahead and that the decoder has not reached: the translation and its
-        # weight in bytes, or None if the translation is the same message.
+        # One entry for each message that was read ahead and that the decoder has not reached yet: the translation and
+        # its weight in bytes, or None if the message needs no translation.
         self._kept: deque[tuple[list[Any], int] | None] = deque()
-        # The result that the connection has made because the agent did not send one; empty if there is none.
+        # The result that the connection created because the agent did not send one; empty if there is none.
         self._missing: list[Any] = []
 
     def take_over(self, receiver: Receiver[Any], ahead: ReadAhead, ready: list[Any]) -> list[Any]:
@@ -217,7 +218,7 @@ class DialectAdapter:
         self._kept.clear()
 
     def control(self, follower: Follower[Any], lines: Sequence[bytes]) -> list[Any]:
-        """Translate lines that are read ahead. Returns their messages."""
+        """Translate lines that were read ahead, and return their messages."""
         found: list[Any] = []
         for line in lines if follower is self._follower else ():
             message = follower.decode(line)
@@ -231,7 +232,7 @@ class DialectAdapter:
         return found
 
     def is_control(self, message: Any) -> bool:
-        """Return True for a control message that fits its type; a session in stream-json also counts invalid ones."""
+        """Return True for a control message that fits its type. (A stream-json session also counts invalid ones.)"""
         return isinstance(message, CONTROL)
 
     def route(self, batch: list[Any]) -> None:
@@ -252,7 +253,7 @@ class DialectAdapter:
         return meant
 
     def _confirm(self, meant: list[Any]) -> None:
-        """If AUTO has found the dialect, check ``can_use_tool`` as a session with a fixed dialect does at its start."""
+        """If AUTO found the dialect, check ``can_use_tool`` as a session with a fixed dialect does when it starts."""
         dialect = self.connection.dialect
         asks: bool | None = False
         if any(isinstance(getattr(one, "request", None), CanUseToolRequest) for one in meant):
@@ -270,5 +271,5 @@ class DialectAdapter:
 
 
 def argv_of(stream: MessageStream[Any]) -> Sequence[str] | None:
-    """Return the command line of a process; None for any other stream."""
+    """Return a process's command line, or None for any other stream."""
     return exchange_of(stream).settings.argv if isinstance(stream, Process) else None

@@ -1,4 +1,4 @@
-"""Hooks that the host calls itself, for a dialect whose agent does not call hooks."""
+"""Hooks that the host calls itself, because the agent's dialect does not support hooks."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.streams.tasks import Tasks
 
-#: The events whose hooks a host can call itself.
+#: The hook events that a host can detect, so that it can call their hooks itself.
 HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
-#: Limits for the list of tool uses without a result: their number, and their size as JSON in bytes. Above a limit the
-#: oldest is dropped.
+#: Maximum number of tool uses without a result, and their maximum size in bytes of JSON. Above either limit, the oldest
+#: one is dropped.
 MAX_USES = 1024
 MAX_USE_BYTES = 16 * 1024 * 1024
 
@@ -43,7 +43,7 @@ _log = logging.getLogger("claude_wire")
 
 
 def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHooks | None:
-    """The hooks that the host calls itself; None if there are none. Also lets ``can_use_tool`` return bools in CLASSIC.
+    """Return the hooks that the host calls itself, or None. In CLASSIC, also let ``can_use_tool`` return bools.
 
     Raises:
         DialectError: there are hooks for an event that the host cannot detect.
@@ -61,10 +61,10 @@ def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHook
 
 
 class Use:
-    """One tool use whose PreToolUse hooks were called. After ``done`` is set, ``decided`` is the decision of the hooks.
+    """A tool use whose PreToolUse hooks were called. Once ``done`` is set, ``decided`` is what the hooks decided.
 
     Args:
-        call: id of the tool use; None in a permission request without an id.
+        call: the tool use's id; None for a permission request without an id.
     """
 
     __slots__ = ("asked", "block", "call", "decided", "done", "seen", "size")
@@ -75,32 +75,32 @@ class Use:
         self.size: int = _size(block)
         self.decided: PermissionResultAllow | PermissionResultDeny | None = None
         self.done: Event = Event()
-        #: True after the agent has asked for permission.
+        #: True after the agent asked for permission.
         self.asked: bool = False
-        #: True after the agent has sent the message with this tool use.
+        #: True after the agent sent the message with this tool use.
         self.seen: bool = False
 
 
 class HostHooks:
     """Calls hooks in the host, for a dialect without hooks: before prompts, and before and after tool uses.
 
-    A tool use appears in a message and in a permission request, in either order. Its hooks are called once, for the
-    first of the two. Only the answer to the permission request can keep a tool from running.
+    A tool use appears in a message and in a permission request, in either order. Its hooks are called only once, when
+    the first of the two arrives. Only the answer to the permission request can keep a tool from running.
     """
 
     def __init__(self, callbacks: Callbacks, tasks: Tasks) -> None:
         self._callbacks = callbacks
         self._tasks = tasks
         self._session = ""
-        # Tool uses without a result, the oldest first.
+        # Tool uses that have no result yet, oldest first.
         self._uses: list[Use] = []
         self._size = 0
 
     async def before_prompt(self, prompt: UserMessage) -> None:
-        """Call the UserPromptSubmit hooks. The caller sends the prompt afterwards.
+        """Call the UserPromptSubmit hooks. The caller then sends the prompt.
 
         Raises:
-            PromptError: a hook has blocked the prompt.
+            PromptError: a hook blocked the prompt.
         """
         told = UserPromptSubmitHookInput(prompt=prompt.text, source="sdk", **self._common())
         for output in await self._call("UserPromptSubmit", told):
@@ -108,7 +108,7 @@ class HostHooks:
                 raise PromptError(prompt.uuid, f"a hook has blocked the prompt: {_reason(output)}")
 
     async def before_use(self, request: CanUseToolRequest) -> PermissionResultAllow | PermissionResultDeny | None:
-        """Return the decision of the PreToolUse hooks about a permission request; None if they decide nothing."""
+        """Return what the PreToolUse hooks decided about a permission request, or None if they decided nothing."""
         call, block = request.tool_use_id, ToolUseBlock("", request.tool_name, request.input)
         use = next((one for one in self._uses if not one.asked and _is_same(one, call, block)), None)
         if use is None:
@@ -120,7 +120,7 @@ class HostHooks:
         return use.decided
 
     def see(self, messages: list[Any]) -> None:
-        """Find tool uses and tool results in messages of the agent, and call their hooks."""
+        """Find tool uses and tool results in the agent's messages, and call their hooks."""
         for message in messages:
             self._session = getattr(message, "session_id", None) or self._session
             if isinstance(message, AssistantMessage):
@@ -197,7 +197,7 @@ class HostHooks:
         return {"session_id": self._session, "transcript_path": "", "cwd": ""}
 
     async def _call(self, event: str, told: Any, name: str | None = None, use: str | None = None) -> list[HookOutput]:
-        """Call the hooks for an event that match the tool ``name``, one after the other. Returns their outputs."""
+        """Call an event's hooks that match the tool ``name``, one after the other, and return their outputs."""
         outputs: list[HookOutput] = []
         for one in self._callbacks.matchers_of(event):
             if name is None or fits_tool(one.matcher, [name]):

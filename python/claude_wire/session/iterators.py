@@ -1,4 +1,4 @@
-"""Iterators over the messages of a session: in batches, up to the end of a turn, or up to the end of a run."""
+"""Iterate over a session's messages: in batches, up to the end of a turn, or up to the end of a run."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
     from claude_wire.messages import InvalidLine, Message, ResultMessage
     from claude_wire.protocol.run import Run
 
-#: The reason why an iteration or a wait has ended.
+#: Why an iteration or a wait ended.
 #:
 #: ===========  ================================================================================================
-#: ``result``   The result of the turn has come.
-#: ``done``     Nothing more will come: the run is over.
-#: ``shells``   Only commands in the background still run, and the time to wait for them (``shells=``) is over.
+#: ``result``   The result of the turn arrived.
+#: ``done``     The run is over, so no more messages will arrive.
+#: ``shells``   Only background commands are still running, and the time to wait for them (``shells=``) is up.
 #: ``ceiling``  The CLI was silent for the whole ceiling while nothing was known to be under way.
-#: ``output``   The output has ended.
+#: ``output``   The output ended.
 #: ===========  ================================================================================================
 Ending: TypeAlias = Literal["result", "done", "shells", "ceiling", "output"]
 
 
-#: How long ``ask`` waits. ``turn``: until the result of the prompt. ``run``: also until the subagents in the background
-#: have ended.
+#: How long ``ask`` waits. ``turn``: until the prompt's result arrives. ``run``: also until all background subagents
+#: end.
 Until: TypeAlias = Literal["run", "turn"]
 
 
 class SessionBatches(Batches["Message | InvalidLine"]):
-    """Iterates over a :class:`Session` in lists. :meth:`Session.batches` returns it."""
+    """Iterates over a :class:`Session` in lists of messages. :meth:`Session.batches` returns it."""
 
     __slots__ = ()
 
 
 class Wait:
-    """One wait, for a result or for the end of a run.
+    """One wait for a result or for the end of a run.
 
     Args:
         ceiling: seconds to wait when nothing is known to be under way. None: no limit.
-        shells: seconds in all to wait when only commands in the background still run. None: no limit.
+        shells: total seconds to wait when only background commands are still running. None: no limit.
     """
 
     __slots__ = ("ceiling", "end", "error", "result", "shells", "structured")
@@ -52,11 +52,11 @@ class Wait:
         require_seconds("shells", shells, or_zero=True)
         require_seconds("ceiling", ceiling, or_zero=True)
         self.ceiling: float | None = ceiling
-        #: The remaining seconds to wait for commands in the background; None: no limit.
+        #: The remaining seconds to wait for background commands; None: no limit.
         self.shells: float | None = shells
-        #: Why the wait has ended; None before its end.
+        #: Why the wait ended; None until it ends.
         self.end: Ending | None = None
-        #: The error of the first failed turn; None if no turn has failed.
+        #: The error of the first failed turn; None if no turn failed.
         self.error: TurnError | None = None
         #: The last result; None before the first.
         self.result: ResultMessage | None = None
@@ -76,7 +76,7 @@ class Wait:
         return cls(ceiling, shells)
 
     def is_over(self, run: Run) -> bool:
-        """True if the run is over, and ``shells`` leaves no time for commands still running. Then sets ``end``."""
+        """True if the run is over and ``shells`` leaves no time for commands still running. Then also sets ``end``."""
         if not run.over:
             return False
         if not run.background.shells:
@@ -88,15 +88,15 @@ class Wait:
         return True
 
     def patience(self, run: Run, now: float) -> float | None:
-        """Seconds to wait for the next message; None: no limit."""
+        """The number of seconds to wait for the next message; None: no limit."""
         return self.shells if self.only_shells(run) else run.patience(self.ceiling, now)
 
     def only_shells(self, run: Run) -> bool:
-        """True if only commands in the background still run, and the wait has time left for them."""
+        """True if only background commands are still running, and the wait has time left for them."""
         return self.shells != 0 and bool(run.background.shells) and run.over
 
     def less_shells(self, seconds: float) -> float | None:
-        """The remaining :attr:`shells` after ``seconds`` more of waiting."""
+        """The value of :attr:`shells` that remains after waiting ``seconds`` more."""
         return None if self.shells is None else max(self.shells - seconds, 0.0)
 
     def note(self, result: ResultMessage, run: Run) -> None:
@@ -105,13 +105,13 @@ class Wait:
             self.error = result.to_error(run.reason, run.resets_at, structured=self.structured)
 
     def close(self, run: Run) -> None:
-        """Note the end of the run. If subagents were stopped and no turn followed, set ``error``."""
+        """Record that the run ended. If subagents were stopped and no turn followed, set ``error``."""
         if self.error is None and self.result is not None:
             self.error = run.stopped_error(self.result)
 
 
 class SessionMessages:
-    """Iterates over the messages of a turn or a run. ``Session.receive_response`` and ``receive_run`` return it.
+    """Iterates over the messages of a turn or run. ``Session.receive_response`` and ``receive_run`` return it.
 
     Args:
         take: returns the next message. At the end it raises StopAsyncIteration, after setting ``end`` of ``wait``.
@@ -127,11 +127,11 @@ class SessionMessages:
 
     @property
     def end(self) -> Ending | None:
-        """Why the iteration has ended; None before.
+        """Why the iteration ended; None until it ends.
 
-        ``result``: the turn has its result. ``done``: the run is over. ``shells``: only background commands still run,
-        and the time to wait for them is over. ``ceiling``: the CLI was silent for that long. ``output``: the output has
-        ended.
+        ``result``: the turn's result arrived. ``done``: the run is over. ``shells``: only background commands are still
+        running, and the time to wait for them is up. ``ceiling``: the CLI was silent for ``ceiling`` seconds.
+        ``output``: the output ended.
         """
         return self._wait.end
 
@@ -139,7 +139,7 @@ class SessionMessages:
     def error(self) -> TurnError | None:
         """The error of the first failed turn, as :meth:`Session.ask` raises it; None if no turn failed.
 
-        At the end of a run also a :class:`~claude_wire.errors.SubagentStoppedError`.
+        At the end of a run, it can also be a :class:`~claude_wire.errors.SubagentStoppedError`.
         """
         return self._wait.error
 

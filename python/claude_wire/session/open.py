@@ -1,6 +1,6 @@
-"""Run the CLI with a session: :func:`open_session`; or for one prompt: :func:`ask`.
+"""Run the CLI: :func:`open_session` runs it with a session, and :func:`ask` runs it for one prompt.
 
-Both split their arguments into flags for the CLI, arguments of the process, and arguments of the session.
+Both functions split their arguments into CLI flags, process arguments and session arguments.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from claude_wire.native.overflow import Overflow
     from claude_wire.process.child import StderrTo, StrPath
 
-#: Environment variable that makes the CLI report its state, in messages marked ``sdk_host_only``.
+#: Environment variable that makes the CLI report its state in messages marked ``sdk_host_only``.
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
@@ -76,23 +76,22 @@ async def ask(
 ) -> ResultMessage:
     """Run the CLI for one prompt, and return the last result: ``(await ask("What is 2 + 2?")).result``.
 
-    The call waits until the run is over: also for subagents in the background, and for the turn after the end of each
-    subagent. When the call returns, raises or is cancelled, the CLI has ended, and with it the commands that ran in the
-    background. To see the messages, or to send more prompts, use :func:`open_session`. Code without async uses
-    ``claude_wire.sync.ask``.
+    The call waits until the run is over, including background subagents and the turn that follows when each subagent
+    ends. By the time the call returns, raises or is cancelled, the CLI and its background commands have ended. To see
+    the messages or to send more prompts, use :func:`open_session`. In code without async, use ``claude_wire.sync.ask``.
 
     Args:
         prompt: text, content blocks or a whole :class:`~claude_wire.UserMessage`.
-        options: the CLI's flags, or a whole command line; ``ClaudeOptions()`` if None.
-        until: ``"turn"`` returns the result of the prompt as soon as it arrives; subagents end with the CLI.
-        shells: seconds to wait for commands in the background, as for :meth:`Session.receive_run`.
+        options: the CLI's flags, or a whole command line. None: ``ClaudeOptions()``.
+        until: ``"turn"`` returns the prompt's result as soon as it arrives; subagents end with the CLI.
+        shells: seconds to wait for background commands, as for :meth:`Session.receive_run`.
 
-    The other arguments are those of :func:`open_session`, such as ``can_use_tool``, ``hooks``, ``mcp_servers`` and
-    ``cwd``.
+    All other arguments are the same as for :func:`open_session`, such as ``can_use_tool``, ``hooks``, ``mcp_servers``
+    and ``cwd``.
 
     Raises:
         TurnError: a turn failed; the subclass says how. See :meth:`Session.ask`.
-        PromptError, SessionEndedError: no turn answered. See :meth:`Session.ask`.
+        PromptError, SessionEndedError: no turn answered the prompt. See :meth:`Session.ask`.
         CLINotFoundError, ProcessError, RequestError, OSError: the session did not start. See :func:`open_session`.
     """
     message = message_of(prompt)  # refuse wrong arguments before the CLI is started
@@ -135,25 +134,25 @@ def open_session(
     Args:
         options: the CLI's flags, or a whole command line. With ``can_use_tool``, ``permission_prompt_tool="stdio"`` is
             added to the flags if they do not set it. A command line must then have ``--permission-prompt-tool stdio``.
-        initialize: more fields for the ``initialize`` request: agents, a system prompt, a JSON schema and so on.
+        initialize: additional fields for the ``initialize`` request, such as agents, a system prompt or a JSON schema.
         extra_env: merged into the environment, as for :func:`~claude_wire.open_process`, which also adds the active
-            span of OpenTelemetry. Unless ``extra_env`` or ``env`` sets it,
-            ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1`` is added, as claude-agent-sdk does: the CLI then reports when it
-            is idle, and :meth:`Session.receive_run` knows that a run is over.
+            OpenTelemetry span. Like claude-agent-sdk, this function adds ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1``
+            unless ``extra_env`` or ``env`` sets the variable: the CLI then reports when it is idle, and
+            :meth:`Session.receive_run` knows that a run is over.
         cwd, env, user, stderr, overflow, spill_limit, grace, start_new_session: as for
             :func:`~claude_wire.open_process`.
 
-    The other arguments are those of :class:`Session`.
+    All other arguments are the same as for :class:`Session`.
 
     Raises:
-        ValueError: the command line lacks a flag without which a callback is never called.
+        ValueError: the command line lacks a flag that a callback needs; the CLI would never call the callback.
         CLINotFoundError: the CLI was not found.
-        SessionNotFoundError: on entering the block: there is no conversation with the id of ``resume``. If the CLI
-            runs on this machine and its folder is known, no process is started.
-        TurnError, ProcessError: on entering the block: the CLI ended instead of answering, for instance because it
+        SessionNotFoundError: on entering the block, if ``resume`` is not the id of a conversation. If the CLI runs on
+            this machine and its folder is known, no process is started.
+        TurnError, ProcessError: on entering the block, if the CLI ends instead of answering, for instance because it
             refuses to resume a session.
-        RequestError: on entering the block: the CLI did not answer ``initialize`` in time, or refused it.
-        OSError: on entering the block: the process cannot be spawned.
+        RequestError: on entering the block, if the CLI does not answer ``initialize`` in time, or refuses it.
+        OSError: on entering the block, if the process cannot be spawned.
     """
     session: CallbackArguments = {
         "can_use_tool": can_use_tool,
@@ -195,10 +194,10 @@ def open_session(
 
 
 def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
-    """The command line for :class:`ClaudeOptions`. A list of arguments is returned unchanged.
+    """Return the command line for :class:`ClaudeOptions`. A list of arguments is returned unchanged.
 
     Args:
-        asks: True if the CLI has to ask its host for permission.
+        asks: True if the CLI must ask its host for permission.
 
     Raises:
         TypeError: ``options`` is neither ClaudeOptions nor a list.
@@ -223,7 +222,7 @@ def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
 
 
 class _ProcessSession(Session):
-    """A session that spawns its process when it is entered, and ends the process when it is closed."""
+    """A session that spawns its process on entry, and ends the process on close."""
 
     def __init__(self, process: Process[Any], opens: InitializeRequest, **options: Any) -> None:
         super().__init__(process, **options)

@@ -1,6 +1,6 @@
-"""Send the prompts of a session, and return the result of a prompt to its caller.
+"""Send a session's prompts, and return each prompt's result to its caller.
 
-:mod:`claude_wire.protocol.run` keeps the state of each prompt, such as answered, cancelled or refused.
+:mod:`claude_wire.protocol.run` tracks the state of each prompt, such as answered, cancelled or refused.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Prompt: TypeAlias = "str | Sequence[ContentBlock] | UserMessage"
 
 
 def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") -> UserMessage:
-    """Return the message for a prompt. A prompt without a uuid gets a random one, since results refer to the uuid.
+    """Return the message for a prompt. A prompt without a uuid gets a random uuid, because results refer to it.
 
     Raises:
-        TypeError: the prompt is neither text, nor content blocks, nor a :class:`UserMessage`.
-        ValueError: the text is empty, or blank: the API refuses such a prompt.
+        TypeError: the prompt is not text, content blocks or a :class:`UserMessage`.
+        ValueError: the text is empty or blank. The API would refuse the prompt.
     """
     if isinstance(prompt, UserMessage):
         return prompt if prompt.uuid else msgspec.structs.replace(prompt, uuid=str(uuids.uuid4()))
@@ -61,8 +61,8 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
 def _query_of(prompt: Prompt, uuid: str | None, session_id: str, *, needs_uuid: bool) -> UserMessage:
     """Return the message for a prompt, with ``uuid`` if given.
 
-    A :class:`UserMessage` is changed only in its uuid: ``uuid`` if given; a random one if the message has none and
-    ``needs_uuid`` is true.
+    If the prompt is a :class:`UserMessage`, only its uuid changes: to ``uuid`` if given, or to a random uuid if the
+    message has none and ``needs_uuid`` is true.
 
     Raises:
         TypeError, ValueError: see :func:`message_of`.
@@ -75,7 +75,7 @@ def _query_of(prompt: Prompt, uuid: str | None, session_id: str, *, needs_uuid: 
 
 
 class Prompts:
-    """Sends prompts, and waits for the result of one.
+    """Sends prompts, and waits for a prompt's result.
 
     ``verbatim`` marks each prompt as ``client_composed``, unless the prompt sets this field itself.
     """
@@ -101,7 +101,7 @@ class Prompts:
     async def query(
         self, prompt: Prompt | AsyncIterable[Prompt], uuid: str | None, session_id: str, *, needs_uuid: bool
     ) -> None:
-        """Send a prompt, or each prompt of an iterable. For the arguments see :meth:`Session.query`."""
+        """Send a prompt, or each prompt in an iterable. For the arguments, see :meth:`Session.query`."""
         if not isinstance(prompt, AsyncIterable):
             await self.send(_query_of(prompt, uuid, session_id, needs_uuid=needs_uuid))
             return
@@ -111,10 +111,10 @@ class Prompts:
             await self.query(one, None, session_id, needs_uuid=needs_uuid)
 
     async def send(self, prompt: UserMessage) -> SentPrompt | None:
-        """Send a prompt. Return None if the CLI will not start a turn for it, because the uuid was used before.
+        """Send a prompt. Return None if the CLI will not start a turn for it because the uuid was used before.
 
         Raises:
-            PromptError: a hook in the host has blocked the prompt.
+            PromptError: a hook that the host calls blocked the prompt.
         """
         if self._hooks is not None:
             await self._hooks.before_prompt(prompt)
@@ -142,7 +142,7 @@ class Prompts:
         return sent
 
     async def send_again(self, lines: Iterable[bytes]) -> None:
-        """Send again the prompts and answers, as lines, that an earlier connection may not have delivered."""
+        """Resend the lines (prompts and answers) that an earlier connection may not have delivered."""
         for line in lines:
             message = decode(line)
             if isinstance(message, UserMessage):
@@ -151,7 +151,7 @@ class Prompts:
                 await self._sender.send(line, is_answer=True)
 
     async def ask(self, prompt: UserMessage, wait: Wait, until: Until) -> ResultMessage:
-        """Send a prompt with a uuid, and skip all messages up to its end. Only one task at a time may call this.
+        """Send a prompt that has a uuid, and skip all messages until it ends. Only one task at a time may call this.
 
         Raises:
             HandleError, ValueError, TurnError, PromptError, SessionEndedError: see :meth:`Session.ask`.
@@ -176,7 +176,7 @@ class Prompts:
         return wait.result or result
 
     async def _pass_to_the_end_of_run(self, wait: Wait) -> None:
-        """Wait for the background work of the prompt. If there are several errors, raise the first.
+        """Wait for the prompt's background work. If there are several errors, raise the first.
 
         Raises:
             TurnError, SessionEndedError: see :meth:`Session.ask`.

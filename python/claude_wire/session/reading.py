@@ -1,7 +1,7 @@
-"""Read the messages of a session: the next one, up to the end of a turn, or up to the end of a run.
+"""Read a session's messages: only the next one, all until a turn ends, or all until a run ends.
 
-One task reads at a time. :class:`Reading` also decides how long to wait for a message, and which exception to raise at
-the end of the stream.
+Only one task reads at a time. :class:`Reading` also decides how long to wait for a message, and which exception to
+raise when the stream ends.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ class Reading:
     def __init__(self, router: Router, control: Control, process: Process[Any] | None) -> None:
         self._protocol = control.protocol
         self._control = control
-        #: Messages that the consumer has not taken.
+        #: Messages that the consumer has not taken yet.
         self.ready: deque[Message | InvalidLine] = router.ready
         #: True if a message in ``ready`` may change the state of the run.
         self.has_marks: bool = True
-        # True while ask() reads the session: no other task may read then.
+        # True while ask() reads the session. No other task may read during this time.
         self._reserved = False
         self._router = router
         self._requests = control.requests
         self._process = process
         self._on_init = control.callbacks.see_init
-        #: Id of the session that the CLI was started to resume. None if it resumes no session, and after the first
-        #: ``system/init``, whose session id is compared with this one.
+        #: The id of the session that the CLI should resume, to compare with the first ``system/init``. None after that
+        #: comparison, or if the CLI does not resume a session.
         self.resumes: str | None = None
 
     @property
     def run(self) -> Run:
-        """The state of prompts, turns and background work at the consumer's position in the stream."""
+        """The state of all prompts, turns and background work at the consumer's position in the stream."""
         return self._protocol.run
 
     def run_sees(self, message: Message | InvalidLine) -> bool:
-        """Update the run by a message. Return True if the consumer must not get the message (``sdk_host_only``)."""
+        """Update the run with a message. Return True if the consumer must not get the message (``sdk_host_only``)."""
         if type(message) is InitMessage:
             self._on_init(message)
             self._compare_with_resumed(message)
@@ -78,9 +78,9 @@ class Reading:
         return not (events and isinstance(events[0], MessageReceived))
 
     def _compare_with_resumed(self, message: InitMessage) -> None:
-        """Warn if the CLI has begun a new, empty session instead of the session to resume.
+        """Warn if the CLI started a new, empty session instead of the session to resume.
 
-        In all recordings of a ``--resume`` without ``--fork-session`` the first ``system/init`` has the id to resume.
+        In all recordings of ``--resume`` without ``--fork-session``, the first ``system/init`` has the id to resume.
         """
         resumes, self.resumes = self.resumes, None
         if resumes is not None and message.session_id not in (None, resumes):
@@ -91,10 +91,10 @@ class Reading:
         """Wait until ``ready`` has a message.
 
         Raises:
-            StopAsyncIteration: the output has ended.
+            StopAsyncIteration: the output ended.
             TurnError: the process failed because of its last result.
-            HandleError: another task reads.
-            Exception: any other exception of the stream.
+            HandleError: another task is reading.
+            Exception: any other exception that the stream raises.
         """
         if self._reserved and not reserved:
             raise HandleError("ask() is reading this session")
@@ -148,13 +148,17 @@ class Reading:
                     wait.note(message, self.run)
                 return message
         wait.close(self.run)
-        # Let other tasks run, even if the caller calls this in a loop for an idle session.
+        # Let other tasks run, even if the caller calls this in a loop while the session is idle.
         await checkpoint()
         raise StopAsyncIteration
 
     @contextmanager
     def reserved(self) -> Generator[None, None, None]:
-        """A block in which only its own task may read. Raises HandleError if another task is reading."""
+        """Return a context manager in which only the entering task may read.
+
+        Raises:
+            HandleError: another task is reading.
+        """
         self._router.require_idle()
         self._reserved = True
         try:
@@ -163,7 +167,7 @@ class Reading:
             self._reserved = False
 
     async def pass_to_the_end_of(self, prompt: SentPrompt, wait: Wait) -> None:
-        """Skip all messages until the prompt has ended, or the ceiling ends the wait."""
+        """Skip all messages until the prompt ends or the ceiling ends the wait."""
         while not prompt.ended and wait.end is None:
             if self.ready:
                 self.run_sees(self.ready.popleft())
@@ -171,7 +175,7 @@ class Reading:
                 await self._wait(wait, reserved=True)
 
     async def pass_to_the_end_of_run(self, wait: Wait) -> None:
-        """Skip all messages until the run is over. Note in ``wait`` the results of turns that no prompt started."""
+        """Skip all messages until the run is over. Store results of turns that no prompt started in ``wait``."""
         while wait.end is None and not wait.is_over(self.run):
             if not self.ready:
                 await self._wait(wait, reserved=True)
@@ -193,22 +197,22 @@ class Reading:
         return request.parse_answer(answer.response or {})
 
     def refuse(self, uuid: str, reason: str) -> None:
-        """End a wait for the result of a prompt that the CLI will not get."""
+        """End the wait for a prompt's result, because the CLI will not get the prompt."""
         self.run.refuse(uuid, reason)
         self._look_again()
 
     def arrive(self, *, turn: bool, subagents: Iterable[str], restarted: bool) -> None:
-        """Note that the consumer has taken all replayed messages. For the arguments see :meth:`Run.arrive`."""
+        """Record that the consumer took all replayed messages. For the arguments, see :meth:`Run.arrive`."""
         self.run.arrive(turn=turn, subagents=subagents, restarted=restarted)
         self._look_again()
 
     def _look_again(self) -> None:
-        """Make the task that waits for a message check the state of the run again."""
+        """Make the task that is waiting for a message check the state of the run again."""
         if self._control.waiting is not None:
             self._control.waiting.cancel()
 
     async def pass_to_the_end(self, seconds: float) -> None:
-        """Skip all messages up to the end of the stream, for at most ``seconds``. Raises what the stream raises."""
+        """Skip all messages until the stream ends, for at most ``seconds``. Raises any exception of the stream."""
         with move_on_after(seconds), suppress(StopAsyncIteration):
             while True:
                 self.ready.clear()
@@ -220,7 +224,7 @@ class Reading:
         await self._output_ended()
 
     async def _wait(self, wait: Wait, *, reserved: bool = False) -> None:
-        """Wait for a message or a change of the run, as long as ``wait`` allows. Record a timeout in ``wait``."""
+        """Wait until a message arrives or the run changes, as long as ``wait`` allows. Record a timeout in ``wait``."""
         began = current_time()
         only_shells, seconds = wait.only_shells(self.run), wait.patience(self.run, began)
         with move_on_after(seconds) as scope:
@@ -239,7 +243,7 @@ class Reading:
                 wait.end = "ceiling"
 
     def _failed_turn(self, error: ProcessError) -> TurnError | None:
-        """The error of the last result if it explains why the process ended with exit code 1; else None."""
+        """The last result's error, if it explains why the process ended with exit code 1; else None."""
         result = error.last_result
         if self.run.fatal is not None and error.returncode == 1:
             return ResultError(is_error=True, error=self.run.fatal).to_error()
@@ -248,7 +252,7 @@ class Reading:
         return None
 
     async def _output_ended(self, cause: Exception | None = None) -> None:
-        """Fail all requests that wait for an answer, because the output has ended."""
+        """Fail all requests that are waiting for an answer, because the output ended."""
         process, cause = self._process, cause or self._router.end_cause()
         if cause is None and process is not None and not self._router.closed:
             with move_on_after(LAST_SECONDS):

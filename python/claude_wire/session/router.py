@@ -1,8 +1,8 @@
 """Split a stream of messages: handle control messages immediately, and keep all other messages for the consumer.
 
-The consumer (the task that iterates) reads the stream in its own steps. If no step has begun for :data:`AWAY_SECONDS`,
-or if a request waits for its answer while no task iterates, :meth:`Router.read_on` reads ahead. It decodes only the
-control messages, and keeps all bytes. The consumer decodes the kept bytes in its next step, and skips the control
+The consumer (the task that iterates) reads the stream in steps. If no step begins for :data:`AWAY_SECONDS`, or if a
+request is waiting for its answer while no task iterates, :meth:`Router.read_on` reads ahead. It decodes only the
+control messages, but keeps all bytes. The consumer decodes the kept bytes in its next step, and skips the control
 messages that were already handled.
 """
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from claude_wire.streams.message_stream import MessageStream
     from claude_wire.streams.read_ahead import ReadAhead, Tap
 
-#: Seconds without a step of the consumer after which the router reads ahead.
+#: The router reads ahead if the consumer does not begin a step for this many seconds.
 AWAY_SECONDS = 0.01
-#: Seconds between two checks whether the router may read again, while it must not read.
+#: While the router must not read, it checks at this interval, in seconds, whether it may read again.
 ROOM_SECONDS = 0.05
 
-#: Types of messages that the consumer does not get. (A control message whose content does not fit its type is an
-#: UnknownMessage, and the consumer gets it.)
+#: Message types that the consumer does not get. (A control message whose content does not fit its type is an
+#: UnknownMessage, so the consumer gets it.)
 KEPT_BACK = frozenset((ControlRequest, ControlResponse, ControlCancelRequest, KeepAlive))
 _ROUTED = frozenset((*KEPT_BACK, UnknownMessage))
 
@@ -45,13 +45,14 @@ class _Found:
     """The read-ahead state of one stream. A later router of the same stream continues with it."""
 
     def __init__(self) -> None:
-        # Splits the chunks that are read ahead into lines. Valid until the consumer reads the stream directly, which
-        # changes ReadAhead.direct: `followed` is the value of ReadAhead.direct when the follower was made.
+        # Splits the chunks that are read ahead into lines. `followed` is the value of ReadAhead.direct when the
+        # follower was created. When the consumer reads the stream directly, ReadAhead.direct changes, and the follower
+        # becomes invalid.
         self.follower: Follower[Any] | None = None
         self.followed = -1
-        # Number of control messages that were handled while reading ahead, and that the consumer has not reached yet.
+        # The number of control messages that were handled while reading ahead, but that the consumer has not reached.
         self.control: int = 0
-        # Control messages that were read after their router was closed.
+        # Control messages that arrived after their router was closed.
         self.late: list[Any] = []
 
 
@@ -82,11 +83,11 @@ class Router:
         self._receiver = receiver_of(stream)
         self._tap = tap
         self._control = control
-        #: Decoded messages that the consumer has not taken, without control messages.
+        #: Decoded messages that the consumer has not taken yet, without control messages.
         self.ready: deque[Any] = deque()
-        #: The types of all messages in the last batch, control messages included.
+        #: The types of all messages in the last batch, including control messages.
         self.types: set[type] = set()
-        # True while the consumer is in a step, the scope that cancels the step, and the number of steps so far.
+        # Whether the consumer is in a step, the scope that cancels the step, and the number of steps so far.
         self._stepping = False
         self._scope: CancelScope | None = None
         self._steps = 0
@@ -103,12 +104,12 @@ class Router:
         """Take over the stream.
 
         Args:
-            ends_with_stream: True if the stream is closed together with the router: the end of the stream then ends a
-                waiting step, and :meth:`close` need not cancel it.
+            ends_with_stream: True if the stream is closed together with the router. The end of the stream then ends a
+                waiting step, so :meth:`close` does not need to cancel it.
 
         Raises:
-            TypeError: the decoder gives dicts, raises for bad lines, or skips messages.
-            HandleError: the stream has a router already, or a task is in a step of it.
+            TypeError: the decoder returns dicts, raises for bad lines, or skips messages.
+            HandleError: the stream already has a router, or a task is in a step of it.
         """
         self._decoder = self._receiver.decoder
         if not self._decoder.typed or self._decoder.on_invalid == "raise":
@@ -134,14 +135,14 @@ class Router:
         """Wait until ``ready`` has a message.
 
         Raises:
-            StopAsyncIteration: the stream has ended, or the router was closed.
+            StopAsyncIteration: the stream ended, or the router was closed.
             HandleError: another task is in a step.
-            Exception: any exception of the stream.
+            Exception: any exception that the stream raises.
         """
         self.require_idle()
         if not self._started:
             raise HandleError("this session is not entered: use it as `async with ... as session`")
-        # Set for the whole loop: a callback that starts between two batches must not start a step of its own.
+        # True for the whole loop, so that a callback that starts between two batches cannot start another step.
         self._stepping = True
         try:
             while not self.ready:
@@ -164,7 +165,7 @@ class Router:
                     if self._adapter is not None:
                         self._adapter.check()
                     if not self.ready:
-                        await checkpoint()  # let the tasks run that the control messages started or woke
+                        await checkpoint()  # let tasks run that the control messages started or woke
         finally:
             self._stepping = False
             if self._asleep:
@@ -181,20 +182,20 @@ class Router:
             raise HandleError("another task is iterating over this session")
 
     def notice(self) -> None:
-        """Wake :meth:`read_on`, because a request now waits for its answer."""
+        """Wake :meth:`read_on`, because a request is now waiting for its answer."""
         if self._noticed is not None:
             set_event(self._noticed)
 
     def end_cause(self) -> Exception | None:
-        """The exception that explains the end of the stream; None if the router does not know the reason."""
+        """The exception that explains why the stream ended; None if the router does not know the reason."""
         return None
 
     def take_end_error(self) -> Exception | None:
-        """Return the exception to raise at the end of the stream, only once; None for a normal end."""
+        """Return the exception to raise when the stream ends. None for a normal end, and from the second call on."""
         return None
 
     def close(self) -> None:
-        """End the iteration, also for a task that is in a step, and give the unread messages back to the stream."""
+        """End the iteration, even if a task is in a step, and give the unread messages back to the stream."""
         self.closed = True
         if self._started:
             self._receiver.give_back(self.ready)
@@ -203,7 +204,7 @@ class Router:
             self._scope.cancel()
 
     def _route(self, batch: list[Any]) -> None:
-        """Handle the control messages of a batch, and keep all others for the consumer."""
+        """Handle the control messages in a batch, and keep all other messages for the consumer."""
         self.types = set(map(type, batch))
         if self._adapter is not None:
             self._adapter.route(batch)
@@ -214,7 +215,7 @@ class Router:
         self.ready.extend(message for message in batch if type(message) not in KEPT_BACK)
         if self._found.followed != self._ahead.direct:
             self._found.control = 0  # the consumer has passed all of them
-        # After `ready` is filled, because a handler may start a task that iterates immediately.
+        # Fill `ready` first, because a handler may start a task that iterates immediately.
         for message in control:
             if not self._was_seen(message):
                 self._handle(message)
@@ -223,7 +224,7 @@ class Router:
         self._control.handle(message)
 
     def _was_seen(self, message: Any) -> bool:
-        """True if this control message was handled while reading ahead. Count it as passed."""
+        """Return True if this control message was handled while reading ahead, and count it as passed."""
         if not self._found.control:
             return False
         self._found.control -= 1
@@ -244,7 +245,7 @@ class Router:
             except ahead.final:
                 return
             except ByteBudgetError:
-                continue  # the consumer gets this error, too; the stream goes on after it
+                continue  # the consumer gets this error, too, and the stream continues after it
             except Exception as error:  # the consumer gets this error, too, and may then read on
                 self._control.reading_failed(error)
                 await self._consumer_back()
@@ -254,11 +255,12 @@ class Router:
                 return
 
     async def _consumer_away(self) -> None:
-        """Wait until the consumer is away. This polls, so its cost does not grow with the number of steps."""
+        """Poll until the consumer is away. Polling makes the cost independent of the number of steps."""
         before = -1
         while self._stepping or not (self._control.is_awaited or self._away_since == self._steps):
             steps, stepping = self._steps, self._stepping
-            # If the same step lasts since the last poll, the consumer waits for the stream. Sleep until the step ends.
+            # If the same step was running at the last poll, the consumer is waiting for the stream. Sleep until it ends
+            # its step.
             self._asleep = stepping and steps == before
             await self._change(None if self._asleep else AWAY_SECONDS)
             self._asleep = False
@@ -280,7 +282,7 @@ class Router:
         self._noticed = None
 
     def _look_at(self, data: bytes) -> None:
-        """Handle the control messages among the lines that end in a chunk. ``b""`` marks the end of the stream."""
+        """Handle the control messages among the lines that a chunk completes. ``b""`` marks the end of the stream."""
         found = self._found
         if found.follower is None or found.followed != self._ahead.direct:
             found.follower = self._new_follower()

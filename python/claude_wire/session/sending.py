@@ -1,4 +1,4 @@
-"""Send the lines of a session, one at a time: to its process, or to its ``send`` function."""
+"""Send a session's lines, one at a time, to its process or to its ``send`` function."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Sender:
 
     Args:
         exchange: writes to the session's process; None for a stream that is not a process.
-        send: writes a line for such a stream; a plain function or an async one.
+        send: a plain or async function that writes a line to a stream that is not a process.
         tap: called with each line when its first byte is written.
-        tasks: the tasks of the session.
+        tasks: the session's tasks.
         require: raises an error for a line that must not be sent now. None: all lines may be sent.
     """
 
@@ -58,7 +58,7 @@ class Sender:
 
     @property
     def argv(self) -> list[str]:
-        """The command line of the process; empty for a stream that is not a process."""
+        """The process's command line; empty for a stream that is not a process."""
         return [] if self._exchange is None else self._exchange.settings.argv
 
     def start(self) -> None:
@@ -67,10 +67,10 @@ class Sender:
         self._turns = Semaphore(1)
 
     def close(self, last: bytes | None = None) -> None:
-        """End sending, and drop the reference to the process, because an MCP server may keep this object alive.
+        """Stop sending, and drop the reference to the process, because an MCP server may keep this object alive.
 
         Args:
-            last: a line to write first. It is written only if a turn is under way and the process's pipe has room.
+            last: a line to write first, if a turn is under way and the process's pipe has room.
         """
         self.closed = True
         if last is not None and self._exchange is not None and self._exchange.write_in_turn(last):
@@ -78,19 +78,19 @@ class Sender:
         self._exchange = self._send = self._tap = self._require = None
 
     def require_open(self) -> None:
-        """Raise HandleError before the session is entered, and after it is closed."""
+        """Raise HandleError if the session is not entered yet, or already closed."""
         if not self.entered:
             raise HandleError("this session is not entered: use it as `async with ... as session`")
         if self.closed:
             raise HandleError("this session is closed; open another one")
 
     async def send(self, line: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
-        """Send a line. Call ``begun`` before writing the first byte. From then on, cancellation does not cut the line.
+        """Send a line. Call ``begun`` before writing the first byte. From then on, cancellation cannot cut the line.
 
         Raises:
-            HandleError: the session is not open, or code outside the session has cancelled the ``send`` function.
-            ProcessInputError: the process is gone, or its input was ended.
-            Exception: any exception of the ``send`` function.
+            HandleError: the session is not open, or code outside the session cancelled the ``send`` function.
+            ProcessInputError: the process is gone, or its input was closed.
+            Exception: any exception that the ``send`` function raises.
         """
         self.require_open()
         if self._require is not None:
@@ -112,7 +112,7 @@ class Sender:
         failed: list[Exception] = []
 
         async def write_whole(send: Send = self._send) -> None:
-            # Runs in a separate task, so that cancelling the caller does not cut the line.
+            # This runs in a separate task, so cancelling the caller does not cut the line.
             nonlocal written
             try:
                 sent = send(line)
@@ -138,7 +138,7 @@ class Sender:
 
 
 def _shown_first(tap: Tap, line: bytes, begun: Callable[[], object] | None) -> Callable[[], object]:
-    """Return a ``begun`` function that passes the line to the tap, and then calls the given ``begun``."""
+    """Return a ``begun`` function that passes the line to the tap and then calls the original ``begun``."""
 
     def first() -> None:
         show(tap, line, "on_sent")

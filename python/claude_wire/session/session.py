@@ -1,4 +1,4 @@
-"""The host's side of a live session with the CLI, or with any other agent that speaks its protocol.
+"""The host's side of a live session with the CLI, or with another agent that speaks the CLI's protocol.
 
 A session sends prompts and requests, and answers the agent's requests with callbacks. It reads a
 :class:`~claude_wire.MessageStream` (such as a :class:`~claude_wire.Process`) and writes lines to the process, or
@@ -73,59 +73,60 @@ A = TypeVar("A")
 
 
 class Session:
-    """A conversation with the CLI: send prompts, read typed messages, and answer the CLI's requests by callbacks.
+    """A conversation with the CLI: send prompts, read typed messages, and answer the CLI's requests with callbacks.
 
     Args:
         stream: a :class:`~claude_wire.Process`, or any stream of typed messages. The caller owns the stream: enter it
-            before the session, call :meth:`initialize`, and close the stream after the session. Meanwhile only the
-            session reads it. Or a :class:`SessionTransport`, for a CLI that another program owns: the session opens and
-            closes the transport, and sends no ``initialize``.
-        send: for a stream that is not a process: writes lines, given with their line feeds; a plain function or an
-            async one. One task at a time calls it; a call that has begun is not cancelled while the session is open.
+            before the session, call :meth:`initialize`, and close the stream after the session. While the session is
+            open, only the session may read the stream. For a CLI that another program owns, pass a
+            :class:`SessionTransport`: the session opens and closes the transport, but does not send ``initialize``.
+        send: a plain or async function that writes lines (which end with line feeds) to a stream that is not a process.
+            One task at a time calls it. While the session is open, a call that has started is not cancelled.
         can_use_tool: decides whether a tool may be used; returns ``request.allow()`` or ``request.deny("why")``.
         hooks: functions by hook event, such as ``{"PreToolUse": [HookMatcher(guard, matcher="Bash", timeout=5)]}``; the
             event may be written ``pre-tool-use``, too.
         mcp_servers: MCP servers in this process, by name; the session closes them.
-        on_elicitation: answers a question of an MCP server; without it, the session declines all elicitations.
-        dialogs: dialog kind -> function that shows the dialog; a dialog of another kind is never answered.
+        on_elicitation: answers a question from an MCP server; without it, the session declines all elicitations.
+        dialogs: dialog kind -> function that shows the dialog. The session never answers dialogs of other kinds.
         callback_timeout: seconds for a callback that does not set a timeout. None: as long as the CLI waits.
         request_timeout: seconds to wait for the answer to a request that does not set a timeout.
         verbatim_prompts: send prompts marked ``client_composed``. The CLI then reads no file for an ``@path`` in a
-            prompt, and runs no command for a ``/`` at its start. Use this for text that your user did not type.
-        on_received, on_sent: called with all bytes: each chunk as it is read, each line when its first byte is written.
-        dialect: the agent's dialect, one of :mod:`claude_wire.dialects`; ``"auto"`` detects it by the first line that
-            shows it. The session translates all dialects to stream-json. docs/dialects.md compares the dialects.
+            prompt, and does not treat a ``/`` at its start as a command. Use this for text that your user did not type.
+        on_received, on_sent: called with all bytes: ``on_received`` gets each chunk that is read, and ``on_sent`` gets
+            each line when its first byte is written.
+        dialect: the agent's dialect, one of :mod:`claude_wire.dialects`; ``"auto"`` detects it from the first line that
+            reveals it. The session translates all dialects to stream-json. docs/dialects.md compares the dialects.
 
     Callbacks may be async or plain functions; a plain function runs in the event loop's thread and blocks the loop.
-    Each call of a callback runs in its own task, also while nobody iterates. If a callback raises, times out or returns
-    an invalid answer, the CLI gets an error answer, the log gets the callback's name, and the session goes on. A
+    Each callback call runs in a separate task, even while nobody iterates. If a callback raises, times out or returns
+    an invalid answer, the CLI gets an error answer, the callback's name is logged, and the session continues. A
     callback is cancelled when the CLI withdraws its request, and when the session ends.
 
-    Iterating gives every message except control messages, ``keep_alive``, and changes of state that are marked as
-    ``sdk_host_only``; a line that is not JSON is an :class:`~claude_wire.InvalidLine`. Iterating raises the exceptions
-    of the stream. When a process ends with exit code 1 after a result that is an error, iterating raises the
-    :class:`~claude_wire.TurnError` that fits the result. One task iterates at a time; several tasks may send requests
-    and prompts. A session belongs to one event loop.
+    Iterating returns every message except control messages, ``keep_alive``, and state changes that are marked
+    ``sdk_host_only``. A line that is not JSON becomes an :class:`~claude_wire.InvalidLine`. Iterating raises the
+    stream's exceptions. When a process ends with exit code 1 after a result that is an error, iterating raises the
+    :class:`~claude_wire.TurnError` that fits the result. Only one task iterates at a time, but several tasks may send
+    requests and prompts. A session belongs to one event loop.
 
-    While nobody iterates, the session keeps incoming bytes, up to the byte budget of the process
+    While nobody iterates, the session keeps incoming bytes, up to the process-wide byte budget
     (:func:`~claude_wire.streams.set_byte_budget`). When the budget is used up, the session stops reading, and later
-    control messages wait for the consumer. The session also stops reading while 4,096 callbacks and answers wait (a
-    callback with a time limit counts twice), or 64 MiB of them. Close a session, by its block or :meth:`aclose`. A
-    dropped session is closed in its event loop. If the loop is closed or stopped, the callbacks of a dropped session
-    are abandoned where they wait, and a thread ends its process.
+    control messages wait for the consumer. The session also stops reading while 4,096 callbacks and answers are waiting
+    (a callback with a time limit counts twice), or 64 MiB of them. Leave the session's block or call :meth:`aclose` to
+    close the session. A dropped session is closed in its event loop. If the loop is closed or stopped, the dropped
+    session's callbacks are abandoned at their current await, and a thread ends its process.
 
     Raises:
         TypeError: an argument has the wrong type, ``send`` is missing, or a callback cannot be called with its
-            arguments; on entering: the stream gives dicts, or raises for bad lines.
-        ValueError: ``hooks`` has an event that the protocol does not have, or the command line of the process lacks a
-            flag without which a callback is never called.
-        HandleError: on entering: the stream already has a session.
+            arguments. On entering the block: the stream returns dicts, or raises for bad lines.
+        ValueError: ``hooks`` has an event that the protocol does not have, or the process's command line lacks a flag
+            that a callback needs (the CLI would never call the callback).
+        HandleError: on entering the block, if the stream already has a session.
         DialectError: the dialect has no message for a callback.
     """
 
-    # The event loop in which the session was entered.
+    # The event loop that entered the session.
     _home: EventLoopRef | None = None
-    # The `initialize` of a session that starts its process itself, and ends it. None: the caller owns the stream.
+    # The `initialize` request, if the session starts and ends its process itself. None: the caller owns the stream.
     _opens: InitializeRequest | None = None
 
     @tells_where(STREAM_PLACES, owner="Session")
@@ -161,8 +162,8 @@ class Session:
         require_seconds("request_timeout", request_timeout)
         self._request_timeout = request_timeout
         self._info: InitializeResponse | None = None
-        # Waiting tasks keep the following objects alive. None of these objects may refer to the session: then a session
-        # that the user drops is garbage collected, and __del__ closes it.
+        # Waiting tasks keep the following objects alive. These objects must not refer to the session. A session that
+        # the user drops can then be garbage collected, and __del__ closes it.
         self._tasks = Tasks()
         self._callbacks.shared = transport is not None
         hooks_of_host = host_hooks(dialect, self._callbacks, self._tasks)
@@ -186,7 +187,7 @@ class Session:
         self._prompts = Prompts(
             self._sender, self._reading, hooks_of_host, connection.to_agent, verbatim=verbatim_prompts
         )
-        # Functions that aclose() awaits, each with a number of seconds. Empty until the session begins to close.
+        # Functions that aclose() awaits. Each takes a number of seconds. Empty until the session begins to close.
         self._ending: list[Callable[[float], Awaitable[None]]] = []
 
     def __repr__(self) -> str:
@@ -197,15 +198,15 @@ class Session:
 
     @property
     def info(self) -> InitializeResponse | None:
-        """The CLI's answer to ``initialize``, which the session or the owner of the CLI has sent. None before."""
+        """The CLI's answer to ``initialize``, sent by the session or the CLI's owner. None until the answer arrives."""
         return self._info if self._takeover is None else self._takeover.info
 
     @property
     def guards(self) -> tuple[Guard, ...]:
-        """For ``can_use_tool`` and each hook: whether the CLI has confirmed it, and how often it was called."""
+        """Tells for ``can_use_tool`` and each hook whether the CLI confirmed it, and how often the CLI called it."""
         return self._callbacks.guards
 
-    # --- from the beginning to the end
+    # --- enter and close
 
     async def __aenter__(self) -> Self:
         if self._sender.entered or self._sender.closed:
@@ -235,7 +236,7 @@ class Session:
     def _begin(self) -> None:
         self._tasks.remember_context()
         if self.process is not None:
-            _ = self.process.pid  # raises if it is not started
+            _ = self.process.pid  # raises if the process is not started
         if self._takeover is not None:
             self._takeover.begin(self._reading)
         self._router.start(ends_with_stream=self._opens is not None)
@@ -246,15 +247,15 @@ class Session:
         self._tasks.start(self._reading.read_on, "claude-wire-reader")
 
     async def aclose(self) -> None:
-        """End the session: no more callbacks, answers or messages. A second call does nothing.
+        """End the session: there are no more callbacks, answers or messages. A second call does nothing.
 
-        If the session started its process, it ends the process. It first interrupts a turn under way and cancels the
+        If the session started its process, it ends the process. It first interrupts the current turn and cancels the
         queued prompts, because the CLI would otherwise finish the turn. The session also closes its MCP servers, and
         cancels an ``aclose()`` that takes longer than 5 seconds. Unread messages stay in the stream for its owner or
-        for the next session; the next session skips control requests that this session has handled.
+        the next session; the next session skips control requests that this session already handled.
 
-        Cancellation by anyio and trio does not cut this call short. ``Task.cancel()`` of asyncio does, for a session
-        over a stream: the callbacks then end later.
+        Cancellation by anyio or trio does not cut this call short. asyncio's ``Task.cancel()`` does if the session uses
+        a stream that the caller owns: the callbacks then end later.
         """
         home = self._home
         is_here = home is None or home.runs_here()
@@ -263,7 +264,7 @@ class Session:
         else:
             self._leave()
         try:
-            # A second caller waits until the first call has finished.
+            # A second caller waits until the first call finishes.
             if self._opens is not None and self.process is not None:
                 await self.process.aclose()
             if self._transport is not None:
@@ -280,17 +281,17 @@ class Session:
             self._leave()
 
     def _leave(self) -> None:
-        """Close the session from outside its event loop: in the loop if it runs; otherwise abandon the tasks."""
+        """Close the session from outside its event loop. If the loop does not run, abandon the tasks."""
         assert self._home is not None
         if self._sender.closed or self._home.foreign or self._home.call_soon(self._begin_to_close):
             return
         self._stop()
         self._tasks.abandon()
-        with suppress(RuntimeError):  # a step may still wait in the loop
+        with suppress(RuntimeError):  # a step may still be waiting in the loop
             self._router.close()
 
     def _stop(self) -> None:
-        """Send nothing more. If the session started its process, interrupt the turn under way."""
+        """Stop sending. If the session started its process, interrupt the current turn."""
         runs = None if self._opens is None else self.process
         self._sender.close(
             None if runs is None else interrupt_before_close(self._connection.dialect, self._control.requests, runs)
@@ -306,10 +307,10 @@ class Session:
         self._tasks.cancel()
         self._ending = [self._tasks.wait, self._control.end_servers]
 
-    # --- what is sent
+    # --- send
 
     async def _open(self, request: InitializeRequest) -> None:
-        """Send ``initialize`` to the process that this session has started."""
+        """Send ``initialize`` to the process that this session started."""
         await self.initialize(request)
 
     async def initialize(
@@ -318,9 +319,9 @@ class Session:
         """Send ``initialize``, with the session's callbacks added to ``request``. :func:`open_session` calls this.
 
         Raises:
-            RequestError: the CLI does not answer, has not registered the hooks, or cannot do ``on_failure="block"``.
+            RequestError: the CLI does not answer, did not register the hooks, or cannot do ``on_failure="block"``.
             ValueError: both ``request`` and the session have hooks, MCP servers or dialogs.
-            DialectError: ``request`` is given, and the dialect has no ``initialize``. (Without ``request``, this method
+            DialectError: ``request`` is given, but the dialect has no ``initialize``. (Without ``request``, this method
                 sends nothing in such a dialect.)
         """
         if self._transport is not None:
@@ -338,13 +339,13 @@ class Session:
     ) -> None:
         """Send a prompt: text, content blocks, a whole :class:`UserMessage`, or an async iterable of these.
 
-        This does not wait for the answer. The CLI queues prompts sent during a turn, and may merge them. Each item of
+        This does not wait for the answer. The CLI queues prompts sent during a turn, and may merge them. Each item from
         an iterable is sent as soon as the iterable yields it.
 
         Args:
-            uuid: uuid of the message, for :class:`~claude_wire.messages.CancelAsyncMessageRequest` and the result's
-                ``user_message_uuids``. None: a random one, or the uuid of the :class:`UserMessage`. The CLI starts no
-                turn for a uuid that it has already received, and reports each prompt's state by ``command_lifecycle``
+            uuid: the message's uuid, for :class:`~claude_wire.messages.CancelAsyncMessageRequest` and the result's
+                ``user_message_uuids``. None: the :class:`UserMessage`'s uuid, or a random one. The CLI does not start a
+                turn for a uuid that it already received, and reports each prompt's state in ``command_lifecycle``
                 messages.
             session_id: see :meth:`UserMessage.of`.
 
@@ -354,9 +355,9 @@ class Session:
         await self._prompts.query(prompt, uuid, session_id, needs_uuid=self._transport is not None)
 
     async def send_again(self, lines: Sequence[bytes]) -> None:
-        """Send lines (prompts and answers) again that a lost connection may not have delivered.
+        """Resend lines (prompts and answers) that a lost connection may not have delivered.
 
-        Use this only with a transport whose other end ignores a prompt that it has already received.
+        Use this only with a transport whose other end ignores a prompt that it already received.
         """
         await self._prompts.send_again(lines)
 
@@ -368,28 +369,29 @@ class Session:
         shells: float | None = 0.0,
         ceiling: float | None = CEILING_SECONDS,
     ) -> ResultMessage:
-        """Send a prompt, skip all messages up to the end of its run, and return the last result.
+        """Send a prompt, skip all messages until its run ends, and return the last result.
 
-        After the prompt's own result, the run goes on while subagents work. Each subagent that ends starts a turn with
-        a result, and ``ask`` returns the last of these results (see :meth:`receive_run`). Calls are served in order: a
-        prompt is sent after earlier calls have ended, with a random uuid if it has none. ``ask`` skips the results of
-        other prompts. (It cannot do so with an agent that merges prompts and names no prompts in its results.) No other
-        task may iterate meanwhile.
+        After the prompt's own result, the run continues while subagents work. When a subagent ends, a new turn starts
+        and has its own result; ``ask`` returns the last of these results (see :meth:`receive_run`). Calls run in order:
+        a prompt is sent after all earlier calls end. A prompt without a uuid gets a random one. ``ask`` skips the
+        results of other prompts. (It cannot do so with an agent that merges prompts but does not name them in its
+        results.) No other task may iterate during the call.
 
         Args:
-            until: ``"turn"`` returns the prompt's own result as soon as it arrives. Subagents then work on.
+            until: ``"turn"`` returns the prompt's own result as soon as it arrives. Subagents then continue to work.
             shells, ceiling: seconds to wait, as for :meth:`receive_run`.
 
         Raises:
-            HandleError: another task is iterating, or the caller is a callback of this session, whose turn could not
-                end. Nothing is sent.
-            ValueError: this session has sent a prompt with this uuid, or ``until="turn"`` has ``shells``.
-            TurnError: a turn of the run failed (raised at the end of the run; if several failed, the first error); or
-                subagents were stopped, for instance by a budget (:class:`~claude_wire.errors.SubagentStoppedError`).
-            PromptError: no turn answers the prompt within ``ceiling`` seconds. Its subclasses:
-                :class:`~claude_wire.errors.PromptAnsweredError`, if the CLI knows the uuid from before the session was
-                resumed; :class:`~claude_wire.errors.PromptCancelledError`, if the prompt was taken out of the queue.
-            SessionEndedError: the output ended before the result, or while subagents worked.
+            HandleError: another task is iterating, or a callback of this session calls this (the turn that waits for
+                the callback could never end). Nothing is sent.
+            ValueError: this session already sent a prompt with this uuid, or ``shells`` is set for ``until="turn"``.
+            TurnError: a turn of the run failed, or subagents were stopped, for instance by a budget
+                (:class:`~claude_wire.errors.SubagentStoppedError`). ``ask`` raises the first error when the run ends.
+            PromptError: no turn answers the prompt within ``ceiling`` seconds. It is a
+                :class:`~claude_wire.errors.PromptAnsweredError` if the CLI knows the uuid from before the session was
+                resumed, and a :class:`~claude_wire.errors.PromptCancelledError` if the prompt was removed from the
+                queue.
+            SessionEndedError: the output ended before the result, or while subagents were working.
         """
         wait = Wait.of_prompt(until, shells, ceiling)
         self._sender.require_open()
@@ -403,49 +405,50 @@ class Session:
         """Send a control request and return its answer, typed: ``await session.request(McpStatusRequest())``.
 
         Args:
-            request: any request of a host; its class names the type of the answer (see ``ControlRequestBody``).
-            timeout: seconds; None for the session's ``request_timeout``. After a timeout or a cancellation of the
-                caller, the session withdraws the request, and drops a late answer.
+            request: any request that a host may send. Its class names the answer's type (see ``ControlRequestBody``).
+            timeout: seconds to wait; None for the session's ``request_timeout``. If the request times out or the caller
+                is cancelled, the session withdraws the request and drops a late answer.
 
         Raises:
             RequestRefusedError: the answer is an error.
-            RequestTimeoutError: no answer came in time.
+            RequestTimeoutError: no answer arrived in time.
             SessionEndedError: the session or the output ended without an answer.
             PayloadError: the answer does not fit the request.
-            ProcessInputError: the process is gone, or its input was ended.
+            ProcessInputError: the process is gone, or its input was closed.
         """
         self._sender.require_open()
-        # If a callback calls this (say, to interrupt), the CLI may withdraw the request that the callback answers, and
-        # that cancels the callback. The callback gets the answer to its own request first.
+        # If a callback calls this (say, to interrupt), the CLI may withdraw the request that the callback is answering.
+        # This cancels the callback, but only after it gets the answer to its own request.
         callback = self._tasks.current
         with nullcontext() if callback is None else callback.cancelled_later():
             return await self._reading.request(request, self._request_timeout if timeout is None else timeout)
 
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
-        """Stop the turn that is under way. The turn then ends with a result. See :class:`InterruptRequest`.
+        """Stop the current turn. The turn then ends with a result. See :class:`InterruptRequest`.
 
-        A callback may call this, too. The CLI then withdraws the request that the callback answers: the callback is
-        cancelled at its next await, and its answer is not sent.
+        A callback may call this, too. The CLI then withdraws the request that the callback is answering, so the
+        callback is cancelled at its next await, and its answer is not sent.
         """
         self._sender.require_open()
         return await interrupt(self._connection, self.process, cancel_queued, self.request)
 
     async def status(self) -> StatusMessage:
-        """Ask whether a turn is under way, and how many prompts wait: ``running``, ``session_id``, ``queued_messages``.
+        """Ask whether a turn is running, and how many prompts are queued.
 
-        Only the dialects MIRIAD and JSON_RPC have a status request; in the others this raises :class:`DialectError`.
+        The answer has ``running``, ``session_id`` and ``queued_messages``. Only the dialects MIRIAD and JSON_RPC have a
+        status request; in all others this raises :class:`DialectError`.
         """
         require_status(self._connection.dialect)
         return from_dict(StatusMessage, await self.request(GetStatusRequest()))
 
     async def set_model(self, model: str | None) -> SetModelResponse:
-        """Change the model for the next turns. None: the session's default. See :class:`SetModelRequest`."""
+        """Change the model for later turns. None: the session's default. See :class:`SetModelRequest`."""
         if model is not None and not (isinstance(model, str) and model):
             raise TypeError(f"model must be a model's name, or None for the default, not {shown(model)}")
         return await self.request(SetModelRequest(model=model))
 
     async def set_permission_mode(self, mode: PermissionMode) -> SetPermissionModeResponse:
-        """Change how permission questions are decided. See :class:`SetPermissionModeRequest`.
+        """Change how the CLI decides permission questions. See :class:`SetPermissionModeRequest`.
 
         Raises:
             ValueError: there is no such mode. ``request(SetPermissionModeRequest(mode=...))`` sends any mode.
@@ -455,22 +458,22 @@ class Session:
         return await self.request(SetPermissionModeRequest(mode=mode))
 
     async def set_mcp_servers(self, servers: Mapping[str, McpServer | McpServerConfig]) -> McpSetServersResponse:
-        """Replace the session's MCP servers, including servers of earlier calls, by ``servers``.
+        """Replace all of the session's MCP servers, including those from earlier calls, with ``servers``.
 
         The session connects new servers in this process, and closes those that ``servers`` does not have. Servers from
-        settings files stay. If the call fails without a clear answer (a timeout, a cancellation, an answer that cannot
-        be read), the CLI may use either set: the old and the new servers stay connected until the next call.
+        settings files stay. If the call fails without a clear answer (a timeout, a cancellation or an unreadable
+        answer), the CLI may use either set, so the old and the new servers stay connected until the next call.
 
         Raises:
-            HandleError: another program owns the CLI; the session is not open; another call is under way; or a server
-                is added again after it was removed, and its ``aclose()`` has not returned for 10 seconds.
-            ValueError: another server in this process has this name, or this server has another name: first call
-                this without the old entry.
+            HandleError: another program owns the CLI, the session is not open, another call is running, or a removed
+                server is added again but its ``aclose()`` did not return within 10 seconds.
+            ValueError: another server in this process has this name, or this server already has another name. Call
+                this first without the old entry.
         """
         self._sender.require_open()
         return await self._control.set_servers(servers, self.request)
 
-    # --- what is received
+    # --- receive
 
     def __aiter__(self) -> Self:
         self._sender.require_open()
@@ -490,33 +493,33 @@ class Session:
         return SessionBatches(self, self._reading.next_batch)
 
     def receive_response(self, *, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
-        """Iterate over the messages up to the result of the turn, result included. Later messages remain unread.
+        """Iterate over the messages up to and including the turn's result. Later messages remain unread.
 
         Args:
-            ceiling: seconds to wait while nothing is under way; then ``end`` is ``"ceiling"``. None: no limit.
+            ceiling: seconds to wait while nothing is under way. ``end`` is then ``"ceiling"``. None: no limit.
         """
         messages = SessionMessages(self._reading.next_of_turn, Wait(ceiling))
         self._sender.require_open()
         return messages
 
     def receive_run(self, *, shells: float | None = 0.0, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
-        """Iterate over the messages of the whole run: past the first result, while subagents work in the background.
+        """Iterate over the messages of the whole run: also past the first result, while background subagents work.
 
-        There may be several results. A run is over when every prompt has its result, no subagent works in the
-        background, and the CLI reports that it is idle (if this CLI reports its state). After the iteration, ``end`` of
-        the returned object says why it has ended, and ``error`` is the exception that :meth:`ask` would raise.
+        There may be several results. A run is over when every prompt has its result, no subagent is working in the
+        background, and the CLI reports that it is idle (if it reports its state at all). After the iteration, the
+        returned object's ``end`` says why it ended, and ``error`` is the exception that :meth:`ask` would raise.
 
         Args:
-            shells: seconds in all to wait for commands in the background after everything else is done. The default
-                is 0, since commands may run forever. None: no limit. Each command that ends starts a turn.
-            ceiling: seconds to wait for an idle CLI or another turn, when nothing is under way. None: no limit.
+            shells: total seconds to wait for background commands after everything else is done. The default is 0,
+                because commands may run forever. None: no limit. When a command ends, a new turn starts.
+            ceiling: seconds to wait for an idle CLI or another turn, while nothing is under way. None: no limit.
         """
         messages = SessionMessages(self._reading.next_of_run, Wait(ceiling, shells))
         self._sender.require_open()
         return messages
 
     async def end_input(self) -> None:
-        """Close the input of the process. The CLI then finishes its work and ends. Callbacks can no longer answer.
+        """Close the process's input. The CLI then finishes its work and ends. Callbacks can no longer answer.
 
         Raises:
             TypeError: this session has neither a process nor a transport that can end the input.
@@ -530,11 +533,11 @@ class Session:
 
 
 def _require_ends(stream: object, send: object, on_received: object, on_sent: object) -> None:
-    """Check the first two arguments of :class:`Session`, and its functions that get bytes.
+    """Check :class:`Session`'s first two arguments, and its functions that get bytes.
 
     Raises:
         TypeError: ``stream`` is neither a message stream nor a transport, a function cannot be called with bytes, or
-            both a transport and ``send`` are given.
+            ``send`` is given together with a transport.
     """
     if isinstance(stream, SessionTransport):
         if send is not None:

@@ -1,8 +1,8 @@
-"""A session with a CLI that another program has started and owns.
+"""A session with a CLI that another program started and owns.
 
 A :class:`SessionTransport` connects to such a CLI. Its stream begins with replayed messages. The consumer gets them
-like all other messages, but the session handles no control message among them: the transport lists the requests that
-are still open. The session counts messages to tell the transport how far the consumer has read.
+like all other messages, but the session ignores control messages among them, because the transport lists the requests
+that are still open. The session counts messages to tell the transport how far the consumer has read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Registered", "RunningCLI", "SessionPort", "SessionTransport", "Takeover", "TakeoverRouter"]
 
-#: Timeout for an MCP server to handle the repeated handshake of the CLI.
+#: Seconds that an MCP server may take to handle the CLI's repeated handshake.
 HANDSHAKE_SECONDS = 60.0
 
 _RESULTS = frozenset((ResultMessage, *RESULT_BY_SUBTYPE.values()))
@@ -53,19 +53,19 @@ class RunningCLI(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a CLI that a session takes over.
 
     Attributes:
-        initialize_id: the ``request_id`` of the ``initialize`` that the owner has sent. The session uses the answer as
-            its own; a second answer means that the CLI was started again.
-        initialized: the CLI's answer to that request; None before the answer.
+        initialize_id: the ``request_id`` of the owner's ``initialize`` request. The session uses the answer as its own.
+            A second answer means that the CLI was restarted.
+        initialized: the CLI's answer to the owner's ``initialize`` request; None until the answer arrives.
         replayed: number of messages at the beginning of the stream that are older than this description. The session
-            handles no control message among them: ``open`` has the requests that still need an answer.
+            ignores control messages among them, because ``open`` has the requests that still need an answer.
         continues: whether the stream begins in the middle of the CLI's output, after an answer to ``initialize``.
-        ended: whether the CLI has ended: nothing follows the replayed messages.
-        turn: whether a turn is under way.
-        subagents: ids of the subagents that work in the background.
+        ended: whether the CLI has ended. If so, no messages follow the replayed messages.
+        turn: whether a turn is running.
+        subagents: ids of the subagents that are working in the background.
         owed: uuids of the prompts that have no result yet.
-        open: the CLI's requests without an answer.
-        handshakes: MCP server -> the first JSON-RPC messages of the CLI to this server. A server in this process gets
-            them again, since it has not seen them.
+        open: the CLI's requests that have no answer yet.
+        handshakes: MCP server -> the first JSON-RPC messages that the CLI sent to this server. The session repeats them
+            for a server in this process, which has not seen them.
         registered: the callbacks that the CLI was started with; None if unknown.
     """
 
@@ -83,7 +83,7 @@ class RunningCLI(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionPort:
-    """The part of a session that its transport may use; the argument of :meth:`SessionTransport.open`."""
+    """The part of a session that its transport may use. The session passes it to :meth:`SessionTransport.open`."""
 
     def __init__(self, router: TakeoverRouter, callbacks: Callbacks, control: Control, reading: Reading) -> None:
         self._router = router
@@ -102,7 +102,7 @@ class SessionPort:
         return list(self._callbacks.mcp_servers)
 
     def complete(self, request: InitializeRequest) -> InitializeRequest:
-        """Add the session's callbacks to the ``initialize`` of a CLI that the transport starts.
+        """Add the session's callbacks to the ``initialize`` request for a CLI that the transport starts.
 
         Raises:
             ValueError: the request sets hooks, MCP servers or dialogs that the session also has.
@@ -111,16 +111,16 @@ class SessionPort:
 
     @property
     def taken(self) -> int:
-        """Number of messages of the stream, control messages included, up to the last one that the consumer took."""
+        """The number of messages up to the last one that the consumer took, including control messages."""
         return self._router.taken
 
     @property
     def last_result(self) -> ResultMessage | None:
-        """The last result that the session has read; None before the first."""
+        """The last result that the session read; None before the first."""
         return self._router.last_result
 
     def refuse_prompt(self, uuid: str, reason: str) -> None:
-        """Fail a prompt that the CLI will not get: a wait for its result raises :class:`~claude_wire.PromptError`."""
+        """Fail a prompt that the CLI will not get. Waiting for its result raises :class:`~claude_wire.PromptError`."""
         self._reading.refuse(uuid, reason)
 
     def refuse_request(self, request_id: str, reason: str) -> None:
@@ -128,7 +128,7 @@ class SessionPort:
         self._control.requests.refuse(request_id, reason)
 
     def stop_answering(self) -> None:
-        """Cancel running callbacks and send no answers, because another session answers from now on."""
+        """Cancel running callbacks and stop sending answers, because another session answers from now on."""
         self._control.answers.drop()
 
     def fail_requests(self, why: str, cause: Exception | None = None) -> None:
@@ -137,16 +137,17 @@ class SessionPort:
 
 
 class SessionTransport(ABC):
-    """Connects to a CLI that another program has started and owns: ``async with Session(transport) as session``.
+    """Connects to a CLI that another program started and owns: ``async with Session(transport) as session``.
 
-    The session calls :meth:`open` at the beginning of its block and :meth:`aclose` at its end. The CLI runs on after
-    the block. The session sends no ``initialize``, skips replayed control messages, and answers the open requests.
+    The session calls :meth:`open` on entering its block and :meth:`aclose` on leaving it. The CLI continues to run
+    after the block. The session does not send ``initialize``, skips replayed control messages, and answers the open
+    requests.
     """
 
     stream: MessageStream[Any]
-    """The CLI's output, beginning where the session reads on.
+    """The CLI's output, beginning at the point where the session continues to read.
 
-    Its decoder needs ``on_invalid="return"``, and neither ``coalesce`` nor ``only``. The session drops an incomplete
+    Its decoder must have ``on_invalid="return"``, but not ``coalesce`` or ``only``. The session drops an incomplete
     last line.
     """
     drives: bool = True
@@ -156,17 +157,17 @@ class SessionTransport(ABC):
 
     @abstractmethod
     async def open(self, port: SessionPort) -> RunningCLI:
-        """Connect, and return the state of the CLI. Called once; from then on, :attr:`stream` gives the CLI's lines."""
+        """Connect, and return the CLI's state. Called once. From then on, :attr:`stream` yields the CLI's lines."""
 
     @abstractmethod
     async def send(self, line: bytes) -> None:
-        """Send a line, which ends with a line feed, to the CLI. One task at a time calls this."""
+        """Send a line, which ends with a line feed, to the CLI. Only one task at a time calls this."""
 
     def require(self, line: bytes, *, is_answer: bool) -> None:  # noqa: B027  # most transports send anything
         """Raise an error for a line that must not be sent now. Called before the line waits for earlier lines."""
 
     def end_error(self) -> Exception | None:
-        """The exception that the iteration raises at the end of the stream; None for a normal end."""
+        """The exception that iterating raises when the stream ends; None for a normal end."""
         return None
 
     async def aclose(self) -> None:
@@ -175,9 +176,9 @@ class SessionTransport(ABC):
 
 
 class Takeover:
-    """Adapts a session to a CLI that was started before: its state, its open requests, and its replayed messages."""
+    """Adapts a session to the state, open requests and replayed messages of a CLI that is already running."""
 
-    #: The state of the CLI, as returned by the transport's ``open``. Set before :meth:`begin`.
+    #: The CLI's state, as returned by the transport's ``open``. Must be set before :meth:`begin` is called.
     cli: RunningCLI
 
     def __init__(self, transport: SessionTransport, callbacks: Callbacks, control: Control, tasks: Tasks) -> None:
@@ -187,11 +188,11 @@ class Takeover:
         self._tasks = tasks
         #: The CLI's answer to its owner's ``initialize`` request; None until the answer arrives.
         self.info: InitializeResponse | None = None
-        # Number of answers to `initialize` among the replayed messages: one for each start of the CLI.
+        # The number of answers to `initialize` among the replayed messages: one for each time the CLI started.
         self._processes = 0
 
     def begin(self, reading: Reading) -> None:
-        """Set the state of the run to that of the CLI. Call this when the transport is open."""
+        """Set the run's state to the CLI's state. Call this when the transport is open."""
         self._reading = reading
         if self.cli.initialized is not None:
             self._initialized(self.cli.initialized)
@@ -200,7 +201,7 @@ class Takeover:
             self.arrived()
 
     def answer_open(self) -> None:
-        """Answer the open requests, if this session drives. First repeat the CLI's handshakes with MCP servers.
+        """If this session drives, repeat the CLI's handshakes with MCP servers, and then answer the open requests.
 
         Raises:
             RequestError: the CLI cannot do what a callback needs.
@@ -227,13 +228,13 @@ class Takeover:
             self._control.handle(question)
 
     def arrived(self) -> None:
-        """Note that the consumer has taken all replayed messages. From now on, new messages change the run."""
+        """Record that the consumer took all replayed messages. From now on, new messages change the run."""
         cli = self.cli
         restarted = self._processes > (0 if cli.continues else 1)
         self._reading.arrive(turn=cli.turn, subagents=cli.subagents, restarted=restarted)
 
     def pass_over(self, message: Any) -> None:
-        """Handle a replayed control message: ignore it, except that starts of the CLI are counted."""
+        """Ignore a replayed control message, but count it if it shows that the CLI started."""
         if self._answers_initialize(message):
             self._processes += 1
 
@@ -255,9 +256,9 @@ class Takeover:
 
 
 class TakeoverRouter(Router):
-    """A :class:`Router` that counts messages, and separates replayed messages from new ones.
+    """A :class:`Router` that counts messages, and separates replayed messages from new messages.
 
-    A batch never has both replayed and new messages, because the state of the run changes between them.
+    A batch never has both replayed and new messages, because the run's state changes between them.
     """
 
     def __init__(self, transport: SessionTransport, tap: Tap | None, control: Control, takeover: Takeover) -> None:
@@ -266,18 +267,19 @@ class TakeoverRouter(Router):
         self._takeover = takeover
         #: The last result that was read; None before the first.
         self.last_result: ResultMessage | None = None
-        # Messages are numbered from 1. `_routed` is the number of the last routed message, `_before` the number of the
-        # last message that the consumer took before this batch, and `_numbers` are those of its messages in this batch.
+        # Messages are numbered from 1. `_routed` is the number of the last routed message, `_before` is the number of
+        # the last message that the consumer took before this batch, and `_numbers` has the numbers of the consumer's
+        # messages in this batch.
         self._routed = 0
         self._before = 0
         self._numbers: Sequence[int] = ()
-        # New messages that were decoded in one batch with the last replayed messages; the next batch.
+        # New messages that were decoded in the same batch as the last replayed messages. They form the next batch.
         self._held: list[Any] = []
-        # True after the consumer has taken all replayed messages.
+        # True after the consumer took all replayed messages.
         self._arrived = False
-        # Number of messages up to the follower's position.
+        # The number of messages up to the follower's position.
         self._followed_count = 0
-        # True after the error at the end of the stream was raised.
+        # True once the error at the end of the stream was raised.
         self._told = False
 
     def start(self, *, ends_with_stream: bool) -> None:
@@ -285,7 +287,7 @@ class TakeoverRouter(Router):
 
         Raises:
             TypeError: the decoder merges or drops lines, so messages cannot be counted.
-            HandleError: the stream has been read before.
+            HandleError: the stream was read before.
         """
         decoder = self._receiver.decoder
         if decoder.coalesce or decoder.on_invalid != "return":
@@ -300,7 +302,7 @@ class TakeoverRouter(Router):
 
     @property
     def taken(self) -> int:
-        """The number of the last message that the consumer has taken, from 1; 0 before the first."""
+        """The number of the last message that the consumer took, counted from 1; 0 before the first."""
         count = len(self._numbers) - len(self.ready)
         return self._numbers[count - 1] if count > 0 else self._before
 
@@ -328,7 +330,7 @@ class TakeoverRouter(Router):
             return held
         batch = await super()._next_batch()
         if self._receiver.ended:
-            return []  # drop an incomplete last line: the transport sends it again when it is complete
+            return []  # drop an incomplete last line, because the transport sends it again when it is complete
         old = replayed - self._routed
         if 0 < old < len(batch):
             batch, self._held = batch[:old], batch[old:]
@@ -370,7 +372,7 @@ class TakeoverRouter(Router):
 
 
 class _Greeting:
-    """Repeats the CLI's handshake with an MCP server for a new server object, which has not seen it."""
+    """Repeats the CLI's handshake with an MCP server for a new server object that has not seen the handshake."""
 
     def __init__(self, callbacks: Callbacks, name: str, messages: Sequence[dict[str, Any]], done: Event) -> None:
         self._callbacks = callbacks

@@ -1,4 +1,4 @@
-"""Sessions for code without async: an event loop in a thread runs the async sessions.
+"""Sessions for code without async. An event loop in a separate thread runs the async sessions.
 
 ::
 

@@ -1,4 +1,4 @@
-"""A thread with an event loop, for code without async."""
+"""A thread that runs an event loop for code without async."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from claude_wire.support.waiting import running_trio
 
 R = TypeVar("R")
 
-#: Seconds that the interpreter waits at its exit for all unclosed threads together.
+#: Total seconds that the interpreter waits at exit for all unclosed threads.
 LAST_SECONDS = 5.0
 
 
@@ -26,11 +26,11 @@ class LoopThread:
     """Keeps an asynchronous context manager open in a separate thread, and calls functions in its event loop.
 
     The thread ends when :meth:`close` or :meth:`stop` is called, at interpreter exit, or when a task in the loop raises
-    KeyboardInterrupt or SystemExit. :meth:`close` then raises this exception.
+    KeyboardInterrupt or SystemExit. In the last case, :meth:`close` raises this exception.
 
     Args:
-        opened: the context manager. :meth:`start` enters it, and the thread leaves it before it ends.
-        name: the name of the opened object, for messages: ``session``.
+        opened: the context manager. :meth:`start` enters it, and the thread leaves it before the thread ends.
+        name: what messages call the opened object, such as ``session``.
     """
 
     def __init__(self, opened: AbstractAsyncContextManager[object], name: str) -> None:
@@ -39,12 +39,12 @@ class LoopThread:
         self._pid = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        # Done after entering the context manager has succeeded or failed.
+        # Done once entering the context manager has succeeded or failed.
         self._entered: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._stopping = False
         self._cancelled = False
         self._ended = False
-        # The calls that other threads wait for.
+        # The calls that other threads are waiting for.
         self._calls: set[concurrent.futures.Future[Any]] = set()
         # The exception that ended the loop. None after :meth:`stop`.
         self._error: BaseException | None = None
@@ -55,9 +55,9 @@ class LoopThread:
         """Start the thread, and wait until the context manager is entered.
 
         Raises:
-            HandleError: the thread was started before, an event loop runs in the calling thread, or another thread has
+            HandleError: the thread was started before, an event loop runs in the calling thread, or another thread
                 closed this object.
-            Exception: any exception of entering the context manager.
+            Exception: any exception raised by entering the context manager.
         """
         self._require_here()
         if self._stopping or self._thread.ident is not None:
@@ -76,7 +76,7 @@ class LoopThread:
         KeyboardInterrupt in the waiting thread cancels the function.
 
         Raises:
-            HandleError: the thread does not run, the caller runs in an event loop, or this is a forked child.
+            HandleError: the thread is not running, the caller runs in an event loop, or this is a forked child.
         """
         self._require_here()
         if self._loop is None or not self._entered.done():
@@ -102,12 +102,12 @@ class LoopThread:
             del future  # break a reference cycle: exception -> traceback -> this frame -> future -> exception
 
     def close(self) -> None:
-        """Leave the context manager, and wait until the thread has ended. Any thread may call this, and more than once.
+        """Leave the context manager, and wait until the thread ends. Any thread may call this, any number of times.
 
         In a forked child, which does not have the thread, this does nothing.
 
         Raises:
-            Exception: any exception of leaving the context manager.
+            Exception: any exception raised by leaving the context manager.
         """
         if os.getpid() != self._pid:
             return
@@ -128,11 +128,11 @@ class LoopThread:
                 self._loop.call_soon_threadsafe(self._cancel)
 
     def join(self, seconds: float) -> None:
-        """Wait until the thread has ended, for at most ``seconds``."""
+        """Wait until the thread ends, for at most ``seconds``."""
         self._thread.join(seconds)
 
     def _cancel(self) -> None:
-        # Cancel only once: a second cancellation would interrupt the cleanup after the first.
+        # Cancel only once, because a second cancellation would interrupt the cleanup after the first.
         if self._task is not None and not self._cancelled:
             self._cancelled = True
             self._task.cancel()

@@ -47,9 +47,9 @@ def ask(
     shells: float | None = 0.0,
     **arguments: Unpack[SessionArguments],
 ) -> ResultMessage:
-    """Run the CLI for one prompt, wait also for its subagents in the background, and return the last result.
+    """Run the CLI for one prompt, wait for its background subagents, too, and return the last result.
 
-    Arguments and exceptions are those of :func:`claude_wire.ask`.
+    For the arguments and exceptions, see :func:`claude_wire.ask`.
     """
     message = message_of(prompt)  # refuse wrong arguments before the CLI is started
     Wait.of_prompt(until, shells, None)
@@ -60,28 +60,28 @@ def ask(
 def open_session(options: ClaudeOptions | Sequence[StrPath], **arguments: Unpack[SessionArguments]) -> Session:
     """Run the CLI with a session: ``with open_session(ClaudeOptions(...)) as session``.
 
-    Entering the block starts a thread, whose event loop runs the session. Leaving the block ends the
-    process and the thread. Ctrl-C (KeyboardInterrupt) in the block cancels the waiting method, and leaves the block
-    like any exception; a turn under way is interrupted. A session that is still open when it is garbage
-    collected, or at interpreter exit, is closed by the thread.
+    Entering the block starts a thread, whose event loop runs the session. Leaving the block ends the process and the
+    thread. Ctrl-C (KeyboardInterrupt) in the block cancels the waiting method and leaves the block like any exception;
+    the current turn is interrupted. If a session is still open when it is garbage collected or when the interpreter
+    exits, the thread closes it.
 
-    Arguments and exceptions are those of :func:`claude_wire.open_session`. All callbacks run in the event loop's
-    thread, also while no method waits. They must not call this session. An async callback can await the methods of
+    For the arguments and other exceptions, see :func:`claude_wire.open_session`. All callbacks run in the event loop's
+    thread, even while no method is waiting. They must not call this session. An async callback can await the methods of
     :attr:`Session.session`. A plain callback that does not return blocks the session, including the end of the block.
 
     Raises:
-        HandleError: on entering the block: an event loop runs in the calling thread. Use the async API there.
+        HandleError: on entering the block, if an event loop runs in the calling thread. Use the async API there.
     """
     return Session(asynchronous.open_session(options, **arguments))
 
 
 class Session:
-    """A session with sync methods: ``with Session(session)`` for an async session. :func:`open_session` makes both.
+    """A session with sync methods. :func:`open_session` creates it together with its async session.
 
-    Several threads may use a session: requests and prompts run at the same time, calls of :meth:`ask` one after the
-    other, and one thread iterates at a time. Each method raises the exceptions of the async method of the same name,
-    and HandleError if it cannot wait: outside of the block, in a callback, in a thread with a running event loop, and
-    in a forked child.
+    ``with Session(session)`` wraps an existing async session. Several threads may use a session: requests and prompts
+    run at the same time, calls to :meth:`ask` run one after the other, and only one thread iterates at a time. Each
+    method raises the same exceptions as the async method with the same name. It also raises HandleError where it cannot
+    wait: outside the block, in a callback, in a thread with a running event loop, and in a forked child.
     """
 
     if not TYPE_CHECKING:  # a type checker must see that a sync session has no `async with`
@@ -96,7 +96,7 @@ class Session:
         #: The async session. Async callbacks, which run in the event loop's thread, can await its methods.
         self.session: asynchronous.Session = session
         self._thread = LoopThread(session, "session")
-        # Messages that were taken from the async session, and not returned because the wait was interrupted.
+        # Messages that were taken from the async session but not returned, because the wait was interrupted.
         self._taken: list[Message | InvalidLine] = []
         self._taking = asyncio.Lock()  # one wait for messages at a time
         weakref.finalize(self, self._thread.stop)
@@ -112,7 +112,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the session, its process and its thread, and wait for their end. A second call does nothing."""
+        """End the session, its process and its thread, and wait until they end. A second call does nothing."""
         self._thread.close()
 
     @property
@@ -126,7 +126,7 @@ class Session:
         return self.session.guards
 
     def send_again(self, lines: Sequence[bytes]) -> None:
-        """Send prompts and answers again. See :meth:`claude_wire.Session.send_again`."""
+        """Resend prompts and answers. See :meth:`claude_wire.Session.send_again`."""
         self._thread.call(self.session.send_again, lines)
 
     def query(self, prompt: Prompt, *, uuid: str | None = None, session_id: str = "") -> None:
@@ -158,15 +158,15 @@ class Session:
         return self._thread.call(answer)
 
     def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
-        """Stop the turn that is under way. See :meth:`claude_wire.Session.interrupt`."""
+        """Stop the current turn. See :meth:`claude_wire.Session.interrupt`."""
         return self._thread.call(self.session.interrupt, cancel_queued=cancel_queued)
 
     def set_model(self, model: str | None) -> SetModelResponse:
-        """Change the model for the next turns. None: the session's default."""
+        """Change the model for later turns. None: the session's default."""
         return self._thread.call(self.session.set_model, model)
 
     def set_permission_mode(self, mode: PermissionMode) -> SetPermissionModeResponse:
-        """Change how permission questions are decided."""
+        """Change how the CLI decides permission questions."""
         return self._thread.call(self.session.set_permission_mode, mode)
 
     def set_mcp_servers(self, servers: Mapping[str, McpServer | McpServerConfig]) -> McpSetServersResponse:
@@ -181,11 +181,11 @@ class Session:
         return self._messages(self.session)
 
     def batches(self) -> Messages[list[Message | InvalidLine]]:
-        """Iterate over lists of messages. This is faster for many messages."""
+        """Iterate over lists of messages, which is faster if there are many messages."""
         return self._messages(self.session.batches(), lists=True)
 
     def receive_response(self, *, ceiling: float | None = CEILING_SECONDS) -> Messages[Message | InvalidLine]:
-        """Iterate up to the result of the turn, result included. See :meth:`claude_wire.Session.receive_response`."""
+        """Iterate up to and including the turn's result. See :meth:`claude_wire.Session.receive_response`."""
         return self._messages(self.session.receive_response(ceiling=ceiling), last=ResultMessage)
 
     def receive_run(
@@ -212,14 +212,14 @@ class Session:
 
 
 class Messages(Generic[T]):
-    """Iterates over messages of a :class:`Session`. If the iterator is dropped, the other messages stay in the session.
+    """Iterates over a :class:`Session`'s messages. If you drop the iterator, the unread messages stay in the session.
 
     Args:
-        session: the session. The reference keeps it alive, because a dropped session ends its thread.
-        taken: messages that can be returned.
-        take: waits until ``taken`` has a message; returns False at the end.
-        place: the part of ``taken`` to return in one step: 0 for the first message, a slice for all.
-        last: class of the message that ends the iteration; None: iterate until ``take`` returns False.
+        session: the session. This reference keeps it alive, because a dropped session ends its thread.
+        taken: messages that are ready to be returned.
+        take: waits until ``taken`` has a message. Returns False if there are no more messages.
+        place: the part of ``taken`` to return in one step: 0 for the first message, or a slice for all.
+        last: the class of the message that ends the iteration. None: iterate until ``take`` returns False.
     """
 
     def __init__(
