@@ -214,7 +214,8 @@ for slot in range(3):
         print("refused")
 print(Feeder().feed("taken"))
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    environment = {**os.environ, ENGINE_VARIABLE: "native"}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
     assert run.stdout.split() == ["refused", "refused", "taken"]
 
 
