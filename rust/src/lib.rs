@@ -6,17 +6,17 @@
 //!
 //! * [`simd`]: searches bytes with vector instructions, or with 8-byte words on processors that have none.
 //! * [`lines`]: keeps the line that a chunk leaves unfinished, and counts bytes and lines.
-//! * [`kinds`]: finds the kind of a line by its structure, and recognises a line that is like a recent one without a scan.
+//! * [`kinds`]: finds a line's kind by its structure, and recognises a line that is like a recent one without a scan.
 //! * [`filter`]: lets lines of the wanted kinds through, and merges deltas.
 //! * [`stream`]: turns chunks that are cut anywhere into complete lines, with a buffer and a filter.
 //! * [`columns`]: reads lines into typed Arrow columns.
 //! * [`typed`]: reads lines into messages and writes messages as lines. The caller makes the objects.
-//! * [`drain`]: reads pipes while their reader is busy, so that they do not fill up. It knows only bytes.
+//! * [`drain`]: reads pipes while their reader is busy, so that they do not fill up. It handles bytes, not lines.
 //! * [`ffi`]: the C ABI. Only [`ffi`] and [`simd`] contain `unsafe` code.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
-// cbindgen generates C declarations for `ffi` only. It reads the marks `cbindgen:ignore` from doc comments.
+// cbindgen generates C declarations for `ffi` only. The mark `cbindgen:ignore` in a doc comment excludes a module.
 /// cbindgen:ignore
 pub mod columns;
 /// cbindgen:ignore

@@ -16,21 +16,21 @@ use crate::simd::PAD;
 
 /// Takes the lines of a stream.
 pub trait Sink {
-    /// True if the sink uses the bytes of a carried line after [`carried`](Self::carried) has returned, until the next chunk.
+    /// True if the sink still uses a carried line's bytes after [`carried`](Self::carried) returns, until the next chunk.
     const KEEPS_CARRIED: bool;
 
-    /// Takes the complete lines in the first `len` bytes of `data`. `data` reaches to the end of the chunk. `place` is the place of the
-    /// first line. Returns the number of lines. Lines may be blank, or longer than the limit.
+    /// Takes the complete lines in the first `len` bytes of `data`. `data` extends to the end of the chunk. `place` is where the first line
+    /// begins. Returns the number of lines. A line may be blank or longer than the limit.
     fn lines(&mut self, data: &[u8], len: usize, place: Place) -> u64;
 
-    /// Takes a line that began in an earlier chunk. `len` is its length with its LF. At least [`PAD`] LFs follow the line. The last line of
-    /// a stream may have no LF; then nothing follows it.
+    /// Takes a line that began in an earlier chunk. `len` is its length with its LF. At least [`PAD`] LFs follow the line. If it is the
+    /// last line of a stream and has no LF, nothing follows it.
     fn carried(&mut self, data: &[u8], len: usize, place: Place);
 
     /// Takes a line that the filter has merged from several deltas. `len` is its length with its LF. [`PAD`] LFs follow the line.
     fn merged(&mut self, data: &[u8], len: usize, place: Place);
 
-    /// Takes the head of a line that was dropped because it is too long. `length` is the length of the whole line without its LF.
+    /// Takes the head of a line that was dropped because it is too long. `length` is the whole line's length without its LF.
     fn too_long(&mut self, head: &[u8], length: u64, place: Place);
 }
 
@@ -60,7 +60,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Memory ran out for the head of a line, or for the filter. The position counts the whole chunk, but some of its lines are lost.
+    /// Memory ran out for the head of a line or for the filter. The position counts the whole chunk, but some of its lines are lost.
     pub fn take(&mut self, data: &[u8], sink: &mut impl Sink) -> Result<(), TryReserveError> {
         let before = self.position.taken;
         let taken = self.take_lines(data, sink);
@@ -144,7 +144,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Memory ran out for the bytes of an incomplete byte order mark. The stream has not ended then.
+    /// Memory ran out while an incomplete byte order mark was stored. In that case the stream has not ended.
     pub fn end(&mut self, sink: &mut impl Sink) -> Result<(), TryReserveError> {
         let too_long = self.buffer.close()?;
         let line = self.buffer.completed();
@@ -163,7 +163,7 @@ impl Stream {
     }
 }
 
-/// Gives the filter or `sink` the line that `buffer` has completed. `too_long` is the length of the line if it is over the limit.
+/// Passes the line that `buffer` completed to the filter or to `sink`. `too_long` is the line's length if it is over the limit.
 fn completed<S: Sink>(
     buffer: &mut Buffer,
     filter: Option<&mut Filter>,
@@ -203,7 +203,7 @@ fn completed<S: Sink>(
     }
 }
 
-/// Closes the open groups of a filter, and gives `sink` their merged lines.
+/// Closes a filter's open groups, and passes their merged lines to `sink`.
 fn close_groups(filter: &mut Filter, sink: &mut impl Sink) -> Result<(), TryReserveError> {
     filter.close(|line, len, place| sink.merged(line, len, place))
 }
@@ -217,7 +217,7 @@ fn keep(buffer: &mut Buffer, position: &mut Position, rest: &[u8]) -> Result<(),
     Ok(())
 }
 
-/// Returns the index of the first LF. For fewer than 8 bytes, a loop is faster than a call of `memchr`.
+/// Returns the index of the first LF. For fewer than 8 bytes, a loop is faster than calling `memchr`.
 #[inline]
 fn first_line_feed(data: &[u8]) -> Option<usize> {
     if data.len() < 8 {

@@ -305,7 +305,7 @@ fn lines() -> Vec<u8> {
 ///
 /// # Safety
 ///
-/// `stream` is an address from `cw_scan_stream` or `cw_combine_stream`, and is not freed.
+/// `stream` must be an address from `cw_scan_stream` or `cw_combine_stream`, and must not be freed.
 unsafe fn read_all(stream: *mut c_void, left: usize, refusals: usize) -> Result<i64, ()> {
     let stream = stream.cast::<Stream>();
     let mut rows = 0;

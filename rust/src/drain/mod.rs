@@ -1,7 +1,7 @@
 //! Reads pipes while their reader is busy, so that they do not fill up.
 //!
-//! The Claude Code CLI exits 2 seconds after it has finished, even if its pipe is full. Everything that it has not written by
-//! then is lost. So the pipe must be read even if the host is busy or holds Python's lock.
+//! The Claude Code CLI exits 2 seconds after it finishes, even if its pipe is full. Everything that it has not written by then is lost. So
+//! somebody must read the pipe even while the host is busy or holds Python's lock.
 //!
 //! The basic idea is simple: the host reads its pipe itself, and one thread, the *rescuer*, reads the pipes that their readers
 //! have left unread for 10 ms:
@@ -13,30 +13,30 @@
 //!                  └──► file ─────► reader      the budget for queues is used up (`Mode::Spill`)
 //! ```
 //!
-//! *The reader comes first.* The owner of a [`Drain`] reads the descriptor directly. Real traffic is one small event at a time, and
-//! passing each through a thread would cost a wake-up per event.
+//! *The reader comes first.* A [`Drain`]'s owner reads the descriptor directly. Real traffic is one small event at a time, and passing each
+//! event through a thread would cost a wake-up.
 //!
-//! *The rescuer.* One thread per process waits for all descriptors. When a descriptor becomes readable, the rescuer sleeps for
-//! [`TICK`]. If the reader has not read by then, the rescuer reads the bytes into the drain's queue, and wakes the reader. As
-//! long as bytes are queued, the reader reads the queue, and only the rescuer reads the descriptor. A reader that does read,
-//! but has found more data every time for [`PATIENCE`], is slower than the writer. The rescuer helps it in the same way.
+//! *The rescuer.* One thread per process waits for all descriptors. When a descriptor becomes readable, the rescuer sleeps for [`TICK`]. If
+//! the reader has not read by then, the rescuer reads the bytes into the drain's queue, and wakes the reader. As long as bytes are queued,
+//! the reader reads the queue, and only the rescuer reads the descriptor. If a reader does read, but finds more data every time for as long
+//! as [`PATIENCE`], it is slower than the writer. The rescuer helps it in the same way.
 //!
-//! *Order.* Reader and rescuer read under one lock per stream. The reader gets first the bytes in memory, then those in the file, then
-//! those in the descriptor, which is the order in which they were written.
+//! *Order.* Reader and rescuer read under one lock per stream. The reader first gets the bytes in memory, then those in the file, then
+//! those in the descriptor: the order in which they were written.
 //!
-//! *Waiting.* The reader waits for the descriptor [`Drain::fileno`], an epoll instance with two members: the pipe, and an eventfd
-//! that is always readable. The eventfd is switched off, and switched on while the reader has something to read that is not in the
-//! pipe. Switching is `EPOLL_CTL_MOD` under the stream's lock. It needs no memory and cannot fail, so no wake-up is lost.
+//! *Waiting.* The reader waits for the descriptor [`Drain::fileno`], an epoll instance with two members: the pipe, and an eventfd that is
+//! always readable. The eventfd is switched off, and switched on while the reader has something to read that is not in the pipe. Switching
+//! is `EPOLL_CTL_MOD` under the stream's lock. Switching does not allocate and cannot fail, so no wake-up is lost.
 //!
 //! *The budget.* All queues of a [`Shared`] together hold a limited number of bytes. [`Mode`] says what happens above the limit.
 //!
 //! *Memory.* If the rescuer cannot allocate memory, it leaves the bytes in their pipe and tries again later. It never aborts the host.
 //!
-//! *Forks.* A forked child shares epoll instances and open files with its parent, so it must not use them. It leaks the parent's
-//! [`Shared`] and makes another. The child also keeps the parent's descriptors open, so closing a descriptor in the parent does not
-//! remove it from an epoll instance. This module therefore removes each descriptor before it closes it.
+//! *Forks.* A forked child shares epoll instances and open files with its parent, so it must not use them. It leaks the parent's [`Shared`]
+//! and creates its own. The child also keeps the parent's descriptors open, so closing a descriptor in the parent does not remove it from
+//! an epoll instance. This module therefore removes each descriptor before it closes it.
 //!
-//! This module exists only on Linux, which has epoll. It knows nothing of lines or Python.
+//! This module exists only on Linux, which has epoll. It does not know about lines or Python.
 //!
 //! [`Drain`]: crate::drain::Drain
 //! [`TICK`]: crate::drain::TICK
@@ -62,7 +62,7 @@ pub use reader::Drain;
 pub use shared::Shared;
 pub use stream::Broken;
 
-/// The most bytes of one read by the rescuer, and the size of a chunk in a queue: the size of a Linux pipe.
+/// The maximum number of bytes in one read by the rescuer, and the size of a chunk in a queue. A Linux pipe has this size.
 pub const CHUNK: usize = 64 * 1024;
 
 /// How long a reader may leave a readable descriptor unread before the rescuer reads it, and the rescuer's interval.
@@ -75,23 +75,23 @@ pub const FAST_TICK: Duration = Duration::from_millis(1);
 /// it is full, its writer may already be waiting, because the kernel does not split a write of up to a page.
 pub const FAST: usize = 2048;
 
-/// How long the rescuer may find a descriptor readable at nearly every look before it helps a reader that does read.
+/// If the rescuer finds a descriptor readable at nearly every look for this long, it helps the reader even though the reader does read.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The budget in bytes of a process that sets none.
+/// The default budget of a process, in bytes.
 pub const DEFAULT_LIMIT: usize = 256 * 1024 * 1024;
 
-/// What a drain does with bytes that do not fit the budget.
+/// What a drain does with bytes that exceed the budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Stop reading, so that the writer has to wait, until the queues of the process use at most half of the budget.
+    /// Stop reading until the process's queues use at most half of the budget. Until then the writer must wait.
     Pause,
     /// Stop reading, as [`Mode::Pause`] does, and return [`Got::Budget`] from the next [`Drain::read`].
     Error,
-    /// Write the bytes to an unlinked file of at most this size, in this directory. When the file is full, stop reading until the
-    /// reader has read all of it.
+    /// Write the bytes to an unlinked file of at most this size, in this directory. When the file is full, stop reading until the reader
+    /// has read the whole file.
     Spill(u64, std::path::PathBuf),
-    /// Have no queue: keep only this many of the last bytes, for [`Drain::tail`]. They do not count against the budget.
+    /// Keep only this many of the last bytes, for [`Drain::tail`], and have no queue. These bytes do not count against the budget.
     KeepLast(usize),
 }
 
@@ -122,23 +122,23 @@ pub struct Notes {
 /// The counts of a drain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Bytes returned to the reader.
+    /// The number of bytes returned to the reader.
     pub read: u64,
-    /// Bytes that the rescuer read from the descriptor.
+    /// The number of bytes that the rescuer read from the descriptor.
     pub rescued: u64,
-    /// Times that the rescuer began to fill an empty queue.
+    /// How often the rescuer began to fill an empty queue.
     pub rescues: u64,
-    /// Times that the stream was paused because the budget or the memory was used up.
+    /// How often the stream was paused because the budget or the memory was used up.
     pub pauses: u64,
-    /// Bytes written to the file.
+    /// The number of bytes written to the file.
     pub spilled: u64,
-    /// Times that the file could not be made or written.
+    /// How often creating or writing the file failed.
     pub spill_errors: u64,
-    /// Bytes thrown away after [`Drain::discard`] or by [`Mode::KeepLast`].
+    /// The number of bytes thrown away after [`Drain::discard`] or by [`Mode::KeepLast`].
     pub discarded: u64,
-    /// Bytes in memory now, including those kept for [`Drain::tail`].
+    /// The number of bytes in memory now, including those kept for [`Drain::tail`].
     pub queued: u64,
-    /// Bytes in the file now that the reader has not read.
+    /// The number of unread bytes in the file now.
     pub in_file: u64,
     /// Whether the stream is paused now.
     pub paused: bool,

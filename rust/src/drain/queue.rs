@@ -1,4 +1,4 @@
-//! [`Queue`]: the bytes that the rescuer has read and that wait in memory for their reader.
+//! [`Queue`]: the bytes that the rescuer has read and that are waiting in memory for the reader.
 //!
 //! A failed allocation must not abort the host. Each function that allocates returns an error instead, and does so before it reads
 //! bytes that would then be lost.
@@ -11,8 +11,8 @@ use rustix::io::Errno;
 
 use super::CHUNK;
 
-/// The least free bytes of the last chunk for another read into it. With less room, a new chunk is used, because a read of a few bytes
-/// costs as much as one of many.
+/// The minimum number of free bytes for another read into the last chunk. With less room, the queue uses a new chunk, because reading a few
+/// bytes costs as much as reading many.
 const ROOM: usize = 8 * 1024;
 
 /// A first-in, first-out queue of bytes in chunks of [`CHUNK`].
@@ -20,7 +20,7 @@ const ROOM: usize = 8 * 1024;
 pub struct Queue {
     /// The chunks, none of which is empty.
     chunks: VecDeque<Vec<u8>>,
-    /// How many bytes of the first chunk were popped already.
+    /// How many bytes of the first chunk were already popped.
     taken: usize,
     len: usize,
 }
@@ -34,10 +34,11 @@ impl Queue {
         self.len == 0
     }
 
-    /// Reads the descriptor once, at most `scratch.len()` bytes, and appends them. Returns how many, and whether more may be available.
+    /// Reads the descriptor once, at most `scratch.len()` bytes, and appends them. Returns how many bytes it read, and whether more may be
+    /// available.
     ///
-    /// If `scratch` is as long as a [`CHUNK`], it reads directly into the last chunk. A shorter one is a limit on the number of bytes:
-    /// then it reads into `scratch` and copies. Returns [`Errno::NOMEM`] only before it has read.
+    /// If `scratch` is as long as a [`CHUNK`], the function reads directly into the last chunk. A shorter `scratch` limits the number of
+    /// bytes: the function reads into `scratch`, and copies the bytes. It returns [`Errno::NOMEM`] only if it has not read anything.
     pub fn fill(
         &mut self,
         from: BorrowedFd<'_>,
@@ -69,7 +70,7 @@ impl Queue {
         Ok((bytes, bytes == most))
     }
 
-    /// Reserves a chunk of [`CHUNK`] bytes, and room for it in the queue. The caller fills it and passes it to [`push`](Self::push).
+    /// Reserves a chunk of [`CHUNK`] bytes, and a place for it in the queue. The caller fills it and passes it to [`push`](Self::push).
     pub fn reserve(&mut self) -> Result<Vec<u8>, Errno> {
         let mut chunk = Vec::new();
         chunk
@@ -87,7 +88,7 @@ impl Queue {
         }
     }
 
-    /// Moves the first bytes to `out`, as many as it has room for, and returns how many.
+    /// Moves as many of the first bytes as fit to `out`, and returns how many it moved.
     pub fn pop(&mut self, out: &mut [u8]) -> usize {
         let mut at = 0;
         while let Some(first) = self.chunks.front() {
@@ -104,14 +105,14 @@ impl Queue {
         }
         self.len -= at;
         if self.len == 0 {
-            // Free the deque's own memory, too. It may lie above a hundred megabytes of freed chunks on the heap, which the allocator
-            // could not return to the system below it.
+            // Free the deque's own memory, too. On the heap it may lie above a hundred megabytes of freed chunks, which the allocator could
+            // not return to the system.
             self.chunks = VecDeque::new();
         }
         at
     }
 
-    /// Returns a chunk with room for at least [`ROOM`] bytes: the last one, or a new one.
+    /// Returns a chunk with room for at least [`ROOM`] bytes, either the last or a new one.
     fn last(&mut self) -> Result<&mut Vec<u8>, Errno> {
         let full = |chunk: &Vec<u8>| chunk.capacity() - chunk.len() < ROOM;
         if self.chunks.back().is_none_or(full) {

@@ -21,24 +21,25 @@ use super::state::{Overflow, Sink, State, PIPE, READY, WATCHED};
 use super::stream::{Broken, Stream};
 use super::{Got, Mode, Notes, Stats};
 
-/// The most bytes of one read in [`Drain::tail`]. They are stored on the stack.
+/// The maximum number of bytes in one read of [`Drain::tail`]. Its buffer is on the stack.
 const TAIL_READ: usize = 8 * 1024;
 
 /// Reads a pipe, a socket or a terminal for its owner, and lets the rescuer read it while the owner is busy.
 pub struct Drain(pub(super) Arc<Stream>);
 
 impl Drain {
-    /// Makes a drain of a duplicate of `fd`. The open file of `fd` is non-blocking until the drain is dropped.
+    /// Creates a drain that reads a duplicate of `fd`. The open file behind `fd` is non-blocking until the drain is dropped.
     ///
     /// # Errors
     ///
-    /// `EPERM` for a descriptor that epoll does not support, such as a regular file; `EBADF` for the writing end of a pipe; other errors
-    /// of the system, such as `EMFILE`.
+    /// `EPERM` for a descriptor that epoll does not support, such as a regular file; `EBADF` for the writing end of a pipe; other system
+    /// errors, such as `EMFILE`.
     pub fn new(shared: &'static Shared, fd: BorrowedFd<'_>, mode: Mode) -> io::Result<Self> {
         let pipe = fcntl_dupfd_cloexec(fd, 3)?;
         let flags = fcntl_getfl(&pipe)?;
         if flags & OFlags::RWMODE == OFlags::WRONLY {
-            // Reading such a descriptor fails with EBADF. But it never becomes readable, so nobody would ever read it.
+            // Reading such a descriptor fails with EBADF. But it never becomes readable, so the reader would wait forever and not see the
+            // error.
             return Err(Errno::BADF.into());
         }
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -141,14 +142,14 @@ impl Drain {
     ///
     /// # Errors
     ///
-    /// [`Broken`] after a panic. Errors of the system, and `EBUSY` while another descriptor is watched.
+    /// [`Broken`] after a panic. System errors, and `EBUSY` while another descriptor is watched.
     pub fn watch(&self, fd: BorrowedFd<'_>) -> Result<io::Result<()>, Broken> {
         self.0.with(|state| {
             if state.is_watching() {
                 return Err(Errno::BUSY.into());
             }
             let data = epoll::EventData::new_u64(WATCHED);
-            // With ONESHOT, a descriptor is switched off when it becomes readable, and stays a member.
+            // With ONESHOT, a descriptor is switched off when it becomes readable, but stays a member.
             let flags = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
             match epoll::add(&state.poll, fd, data, flags) {
                 // The same descriptor was watched before: switch it on again.
@@ -174,7 +175,7 @@ impl Drain {
             }
             state.stats.discarded += state.drop_waiting(stream);
             if matches!(state.sink, Sink::Queue(_)) {
-                // This fails only if the descriptor is not a member, which is fine.
+                // This fails only if the descriptor is not a member, which is harmless.
                 let _ = epoll::delete(&state.poll, &state.pipe);
             }
             state.sink = Sink::Nowhere;
@@ -186,8 +187,8 @@ impl Drain {
         })
     }
 
-    /// Copies the last bytes of the stream to `out`, including those that are in the descriptor now, and returns their number. Returns 0
-    /// if the drain was not made with [`Mode::KeepLast`].
+    /// Copies the last bytes of the stream to `out`, including those that are in the descriptor now, and returns how many it copied.
+    /// Returns 0 if the drain was not made with [`Mode::KeepLast`].
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The rescuer: the thread that reads the descriptors that their readers have left unread.
+//! The rescuer: the thread that reads descriptors if their readers leave them unread.
 //!
 //! The basic idea is simple: in a loop, the thread finds out which descriptors are readable (a *look*), reads those that are overdue,
 //! and sleeps:
@@ -9,10 +9,10 @@
 //! a stream gave 2048 bytes or more     sleep 1 ms (`FAST_TICK`)
 //! ```
 //!
-//! A stream is overdue if it was readable at the last look too, and its reader has not read in between. The thread sleeps for a
-//! fixed time, and does not wait for the next event, because an event would wake it at the same moment as the reader.
+//! A stream is overdue if it was readable at the last look too, and its reader has not read since then. The thread sleeps for a fixed time,
+//! and does not wait for the next event, because an event would wake it at the same moment as the reader.
 //!
-//! A failed allocation must not abort the host. The thread reserves the memory that it always needs when it starts ([`Work`]). If it
+//! A failed allocation must not abort the host. When the thread starts, it reserves the memory that it always needs ([`Work`]). If it
 //! cannot get more memory, it skips the stream until the next look. Nothing is lost: the bytes stay in their pipe.
 
 use std::collections::HashMap;
@@ -35,14 +35,14 @@ use super::{CHUNK, FAST, FAST_TICK, PATIENCE, TICK};
 /// The id of the rescuer's own eventfd in its epoll instance. The ids of streams begin at 1.
 const WAKE: u64 = 0;
 
-/// The most reads of one stream per look. Without a limit, one fast writer could keep the thread from all other streams.
+/// The maximum number of reads of one stream per look. Without a limit, one fast writer could keep the thread from all other streams.
 const READS_A_LOOK: usize = 16;
 
-/// The most streams that share one eventfd of [`Rescuer::ready`]. Linux limits how many chains of epoll instances may end at one
-/// descriptor: to 500 chains of two instances (an event loop's and a stream's), and to 100 of three.
+/// The maximum number of streams that share one eventfd of [`Rescuer::ready`]. Linux limits how many chains of epoll instances may end at
+/// one descriptor: to 500 chains of two instances (an event loop's and a stream's), and to 100 chains of three instances.
 const MAX_SHARING: usize = 50;
 
-/// The part of the rescuer that streams use as well: its epoll instance, and the ways to wake and to stop the thread.
+/// The part of the rescuer that streams also use: its epoll instance, and functions that wake or stop the thread.
 pub struct Rescuer {
     /// Waits for the descriptors of all streams, and for `wake`.
     epoll: OwnedFd,
@@ -55,11 +55,11 @@ pub struct Rescuer {
     ended: Condvar,
 }
 
-/// How many looks in a row may find a stream empty before it no longer counts as always readable. At one look, its reader may just have
-/// read everything and its writer not have run yet.
+/// How many looks in a row may find a stream empty while it still counts as always readable. At the time of a look, the reader may have
+/// just read everything, and the writer may not have run yet.
 const MAX_MISSED: u32 = 2;
 
-/// The most events of one wait. They are stored on the stack.
+/// The maximum number of events from one wait. They are stored on the stack.
 const EVENTS: usize = 1024;
 
 /// The number of streams for which memory is reserved when the thread starts.
@@ -69,11 +69,11 @@ const FEW: usize = 64;
 pub struct Work {
     /// The streams that are readable at this look.
     found: Vec<Arc<Stream>>,
-    /// The streams that were readable at one of the last looks, by id.
+    /// The streams that were readable at a recent look, by id.
     sightings: HashMap<u64, Sighting>,
     /// The ids of paused streams.
     paused: Vec<u64>,
-    /// The buffer for bytes that are not read directly into a queue.
+    /// A buffer for bytes that are not read directly into a queue.
     scratch: Vec<u8>,
 }
 
@@ -94,11 +94,11 @@ impl Work {
     }
 }
 
-/// What the thread remembers of a stream that was readable at a recent look.
+/// What the thread remembers about a stream that was readable at a recent look.
 struct Sighting {
     /// How often the reader had read at the last look.
     reads: u64,
-    /// When the reader has last made progress: `reads` changed, or the descriptor was empty.
+    /// When the reader last made progress: `reads` changed, or the descriptor was empty.
     unread_since: Instant,
     /// When the descriptor was first found readable.
     readable_since: Instant,
@@ -130,7 +130,7 @@ impl Rescuer {
 
     /// Removes a descriptor from those that the thread waits for.
     pub fn delete(&self, fd: BorrowedFd<'_>) {
-        // This fails only if the descriptor is not a member, which is fine.
+        // This fails only if the descriptor is not a member, which is harmless.
         let _ = epoll::delete(&self.epoll, fd);
     }
 
@@ -153,7 +153,7 @@ impl Rescuer {
         let _ = rustix::io::retry_on_intr(|| rustix::io::write(&self.wake, &1u64.to_ne_bytes()));
     }
 
-    /// Asks the thread to end. With a timeout, it waits for the end, at most that long. Returns true if the thread has ended.
+    /// Asks the thread to end. If `timeout` is given, waits at most that long until the thread ends. Returns true if the thread has ended.
     pub fn stop(&self, timeout: Option<Duration>) -> bool {
         self.stop.store(true, Ordering::SeqCst);
         self.kick();
@@ -165,7 +165,7 @@ impl Rescuer {
         }
     }
 
-    /// Returns how many streams are readable for the thread now.
+    /// Returns how many streams the thread's epoll instance reports as readable now.
     #[cfg(test)]
     pub fn sees(&self) -> usize {
         let mut events = Vec::with_capacity(64);
@@ -205,7 +205,7 @@ impl Rescuer {
         loop {
             // If more streams are readable than fit, epoll returns the others first at the next look.
             let room = work.found.capacity().min(EVENTS);
-            // This fails only if other code of the process has closed our epoll instance. From then on, only the readers read.
+            // This fails only if other code in the process closed our epoll instance. From then on, only the readers read.
             let Ok(events) = self.wait(&mut events[..room], sleep) else {
                 return;
             };
@@ -233,8 +233,8 @@ impl Rescuer {
         }
     }
 
-    /// Returns the readable descriptors. Without `sleep`, it waits until there is one. With `sleep`, it first sleeps that long or until a
-    /// kick, and then does not wait.
+    /// Returns the readable descriptors. Without `sleep`, it waits until a descriptor is readable. With `sleep`, it sleeps that long or
+    /// until a kick, and then returns without waiting.
     fn wait<'a>(
         &self,
         events: &'a mut [MaybeUninit<epoll::Event>],
@@ -261,15 +261,15 @@ impl Rescuer {
         Ok(events)
     }
 
-    /// Sets whether the thread runs, which is what [`stop`](Self::stop) waits for. It is set before the thread starts, so that a stop in
-    /// between also waits.
+    /// Sets whether the thread is running; [`stop`](Self::stop) waits until it is not. The caller sets it before the thread starts, so that
+    /// a stop during the start also waits.
     pub fn set_running(&self, running: bool) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
         self.ended.notify_all();
     }
 }
 
-/// Reads the overdue streams among the readable ones in `work.found`. Returns the most bytes that one stream gave.
+/// Reads the overdue streams among the readable ones in `work.found`. Returns the largest number of bytes that it read from one stream.
 fn look(work: &mut Work) -> usize {
     let now = Instant::now();
     let mut most = 0;
@@ -283,7 +283,7 @@ fn look(work: &mut Work) -> usize {
             || stream.rescuer_reads.load(Ordering::Relaxed);
         if due {
             let (paused, scratch) = (&mut work.paused, &mut work.scratch);
-            // A panic poisons the lock of this stream only. Its reader then gets `Broken`.
+            // A panic poisons only this stream's lock. Its reader then gets `Broken`.
             let taken = catch_unwind(AssertUnwindSafe(|| rescue(stream, paused, scratch)));
             most = most.max(taken.unwrap_or(0));
         }
@@ -320,7 +320,7 @@ fn sighted(sightings: &mut HashMap<u64, Sighting>, stream: &Stream, now: Instant
     now - sighting.unread_since >= TICK || now - sighting.readable_since >= PATIENCE
 }
 
-/// Reads one stream until it is empty, at most [`READS_A_LOOK`] times, and returns the number of bytes. It releases the stream's lock
+/// Reads one stream until it is empty, at most [`READS_A_LOOK`] times, and returns how many bytes it read. It releases the stream's lock
 /// after each read. If the stream pauses, its id is appended to `paused`.
 fn rescue(stream: &Stream, paused: &mut Vec<u64>, scratch: &mut [u8]) -> usize {
     let mut bytes = 0;
@@ -337,8 +337,8 @@ fn rescue(stream: &Stream, paused: &mut Vec<u64>, scratch: &mut [u8]) -> usize {
     bytes
 }
 
-/// Resumes the paused streams that have room again, and removes them from `paused`. Returns true if resuming one of them failed for
-/// lack of memory and has to be tried again.
+/// Resumes the paused streams that have room again, and removes them from `paused`. Returns true if memory ran out while one was resumed;
+/// the caller must then try again.
 fn resume(shared: &'static Shared, paused: &mut Vec<u64>) -> bool {
     let mut failed = false;
     paused.retain(|id| {

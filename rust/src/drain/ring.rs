@@ -20,8 +20,8 @@ impl Ring {
         self.bytes.len()
     }
 
-    /// Appends `data`, and returns how many bytes were dropped, old or new. If it cannot get memory to grow, it keeps as many of the last
-    /// bytes as it has room for.
+    /// Appends `data`, and returns how many bytes were dropped, old or new. If memory runs out while the buffer grows, it keeps as many of
+    /// the last bytes as fit.
     pub fn push(&mut self, data: &[u8]) -> usize {
         let wanted = self.limit.min(self.bytes.len() + data.len());
         let _ = self.bytes.try_reserve(wanted - self.bytes.len());
@@ -33,7 +33,7 @@ impl Ring {
         excess + data.len() - kept.len()
     }
 
-    /// Copies the last bytes to `out`, as many as it has room for, and returns how many.
+    /// Copies as many of the last bytes as fit to `out`, and returns how many it copied.
     pub fn copy(&self, out: &mut [u8]) -> usize {
         let len = self.bytes.len().min(out.len());
         let from = self.bytes.range(self.bytes.len() - len..);

@@ -1,4 +1,4 @@
-//! [`Shared`]: what all drains of a process have in common, which is the byte budget and the rescuer.
+//! [`Shared`]: the byte budget and the rescuer, which all drains of a process share.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,19 +9,19 @@ use std::time::Duration;
 use super::rescuer::{Rescuer, Work};
 use super::stream::Stream;
 
-/// A function that starts a thread with all signals blocked, so that the system delivers signals to the host's threads only.
+/// A function that starts a thread with all signals blocked, so that the system delivers signals only to the host's threads.
 pub type Spawn = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
-/// The budget and the rescuer of all drains. A process has one; a forked child makes another.
+/// The budget and the rescuer of all drains. A process has one instance, and a forked child creates its own.
 pub struct Shared {
     spawn: Spawn,
     /// The budget in bytes.
     limit: AtomicUsize,
-    /// The bytes in all queues, and those that readers keep elsewhere and have [added](Self::add).
+    /// The number of bytes in all queues, plus those that readers keep elsewhere and [added](Self::add).
     queued: AtomicUsize,
     /// How many streams are paused.
     paused: AtomicUsize,
-    /// How often the readers of all streams have read. The rescuer compares this to see whether there is traffic.
+    /// How often the readers of all streams read. The rescuer compares this count to find out whether there is traffic.
     reads: AtomicU64,
     members: Mutex<Members>,
 }
@@ -34,7 +34,7 @@ struct Members {
 }
 
 impl Shared {
-    /// Makes a budget of `limit` bytes, without drains. The first drain starts the rescuer with `spawn`.
+    /// Creates a budget of `limit` bytes, without any drains. The first drain starts the rescuer with `spawn`.
     #[must_use]
     pub fn new(limit: usize, spawn: Spawn) -> Self {
         Self {
@@ -70,15 +70,15 @@ impl Shared {
         self.kick();
     }
 
-    /// Returns bytes to the budget that a reader kept outside of the queues and had [added](Self::add).
+    /// Returns bytes to the budget that a reader [added](Self::add) and no longer keeps.
     pub fn give_back_kept(&self, bytes: usize) {
         if self.give_back(bytes) {
             self.kick();
         }
     }
 
-    /// Ends the rescuer for good, and waits for its end at most `timeout`. Drains still work, but only their readers read. Returns true if
-    /// the rescuer has ended.
+    /// Ends the rescuer permanently, and waits at most `timeout` until it has ended. Drains still work, but only their readers read the
+    /// descriptors. Returns true if the rescuer has ended.
     pub fn stop(&self, timeout: Duration) -> bool {
         let rescuer = {
             let mut members = self.members();
@@ -122,8 +122,8 @@ impl Shared {
 
     /// Removes a stream. The last stream ends the rescuer.
     ///
-    /// If the descriptor was blocking before, `block` makes it blocking again. If another stream reads the same file, that happens when
-    /// the other one leaves: until then, a blocking read would hang it.
+    /// If the descriptor was blocking before, `block` makes it blocking again. If another stream reads the same file, the last of these
+    /// streams does this when it leaves, because a blocking read would hang the others.
     pub(super) fn leave(&self, stream: &Stream, block: impl FnOnce()) {
         let mut members = self.members();
         let left = members.streams.remove(&stream.id).is_some();
@@ -146,7 +146,7 @@ impl Shared {
         self.members().streams.get(&id).map(Arc::clone)
     }
 
-    /// Appends the streams with these ids to `found`, up to its capacity. Skips streams that have left.
+    /// Appends the streams with these ids to `found`, up to its capacity. Skips streams that are no longer members.
     pub(super) fn find(&self, ids: impl Iterator<Item = u64>, found: &mut Vec<Arc<Stream>>) {
         let members = self.members();
         let room = found.capacity() - found.len();
@@ -164,19 +164,19 @@ impl Shared {
         self.queued() <= self.limit() / 2
     }
 
-    /// Adds bytes to the used part of the budget. They are in a queue, or a reader keeps them elsewhere.
+    /// Adds bytes to the used part of the budget. The bytes are in a queue, or a reader keeps them elsewhere.
     pub fn add(&self, bytes: usize) {
         self.queued.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Returns bytes to the budget. The result is true if the caller must kick the rescuer, because a paused stream can be resumed.
+    /// Returns bytes to the budget. Returns true if the caller must kick the rescuer because a paused stream can be resumed.
     pub(super) fn give_back(&self, bytes: usize) -> bool {
         if bytes == 0 {
             return false;
         }
         self.queued.fetch_sub(bytes, Ordering::SeqCst);
-        // The rescuer first counts a stream as paused, and then reads `queued`. Here the order is reversed: first `queued`, then
-        // `paused`. So at least one of the two threads sees the other's change, and the stream is resumed.
+        // The rescuer first counts a stream as paused, and then reads `queued`. Here the order is reversed: this function first changes
+        // `queued`, and then reads `paused`. So at least one of the two threads sees the other's change, and the stream is resumed.
         self.paused.load(Ordering::SeqCst) > 0 && self.has_room_again()
     }
 

@@ -1,4 +1,4 @@
-//! [`Spill`]: bytes that wait in a file for their reader, for [`Mode::Spill`](super::Mode::Spill).
+//! [`Spill`]: bytes that are waiting in a file for the reader, for [`Mode::Spill`](super::Mode::Spill).
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -12,8 +12,8 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::path::DecInt;
 
-/// A file without a name and with mode 0600, used as a queue of bytes. The system deletes it when this value is dropped. Space that was
-/// read is not used again, so the owner drops the file once it is read to its end.
+/// A file without a name and with mode 0600, used as a queue of bytes. The system deletes it when this value is dropped. Space is not
+/// reused after a read, so the owner drops the file after reading all of it.
 pub struct Spill {
     file: File,
     read: u64,
@@ -21,7 +21,7 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// Makes a file in `directory`. Does not allocate memory.
+    /// Creates a file in `directory`. Does not allocate memory.
     pub fn create(directory: &CStr) -> Result<Self, Errno> {
         let (how, mode) = (OFlags::RDWR | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
         // With EXCL, no process can give the file a name through /proc.
@@ -45,12 +45,12 @@ impl Spill {
         self.written
     }
 
-    /// Returns the number of bytes that were not read yet.
+    /// Returns the number of unread bytes.
     pub fn unread(&self) -> u64 {
         self.written - self.read
     }
 
-    /// Appends `data` to the file. Returns the number of bytes written: fewer than `data` has if writing failed.
+    /// Appends `data` to the file. Returns the number of bytes written, which is less than the length of `data` if writing failed.
     pub fn push(&mut self, data: &[u8]) -> usize {
         let mut done = 0;
         while done < data.len() {
@@ -67,7 +67,7 @@ impl Spill {
         done
     }
 
-    /// Reads the next bytes into `out`, and returns how many.
+    /// Reads the next bytes into `out`, and returns how many it read.
     pub fn pop(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let room = usize::try_from(self.unread()).unwrap_or(usize::MAX);
         let room = room.min(out.len());
@@ -85,9 +85,9 @@ impl Spill {
     }
 }
 
-/// Makes a file and deletes its name immediately.
+/// Creates a file and deletes its name immediately.
 fn create_unlinked(directory: &CStr, how: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    /// How many names to try. Another user of the directory may have guessed and taken the next names.
+    /// How many names to try. Another user of the directory may have guessed the next names and used them.
     const TRIES: u32 = 100;
     static NEXT: AtomicU32 = AtomicU32::new(0);
 

@@ -1,7 +1,7 @@
-//! The state of a stream, and the reads of the reader and of the rescuer. All of it happens under the lock of the stream.
+//! A stream's state, and how the reader and the rescuer read from it. All functions here run under the stream's lock.
 //!
-//! Bytes wait for the reader in three places, and are read in this order: `queue` in memory, `file`, and `after`, again in memory.
-//! `after` holds the bytes that the rescuer had read when writing the file failed.
+//! Bytes wait for the reader in three places, and are read in this order: `queue` in memory, `file`, and `after`, again in memory. `after`
+//! holds the bytes that the rescuer had already read when writing to the file failed.
 
 use std::ffi::CString;
 use std::mem::MaybeUninit;
@@ -28,17 +28,17 @@ pub const READY: u64 = 1;
 /// The descriptor of [`Drain::watch`](super::Drain::watch).
 pub const WATCHED: u64 = 2;
 
-/// The most reads that one [`Drain::tail`](super::Drain::tail), or one [`Drain::read`](super::Drain::read) of a discarding drain, makes.
-/// Without a limit, a writer that never stops could keep the caller for ever.
+/// The maximum number of reads in one [`Drain::tail`](super::Drain::tail), or in one [`Drain::read`](super::Drain::read) of a discarding
+/// drain. Without a limit, a writer that never stops could keep the caller forever.
 const MAX_READS: usize = 64;
 
 /// The result of one read by the rescuer.
 pub enum Rescued {
-    /// The read gave this many bytes, and more may be available now.
+    /// The read returned this many bytes, and more may be available now.
     Some(usize),
-    /// The read gave this many bytes, and no more are available now.
+    /// The read returned this many bytes, and no more are available now.
     Last(usize),
-    /// There is no room for more bytes. The rescuer does not watch the stream until [`Stream::resume`].
+    /// There is no room for more bytes. The rescuer stops watching the stream until [`Stream::resume`].
     Paused,
 }
 
@@ -59,7 +59,7 @@ pub enum Overflow {
     Spill { limit: u64, directory: CString },
 }
 
-/// The place for the next bytes, and how many fit there.
+/// Where the next bytes go, and how many fit there.
 #[derive(Clone, Copy)]
 enum Destination {
     Memory(usize),
@@ -79,32 +79,32 @@ pub struct State {
     pub(super) sink: Sink,
     /// Bytes in memory, which the reader gets first.
     pub(super) queue: Queue,
-    /// Bytes in a file, which the reader gets after `queue`. `None` if there is no file, or if it was read to its end.
+    /// Bytes in a file, which the reader gets after `queue`. `None` if there is no file, or if the reader has read all of it.
     pub(super) file: Option<Spill>,
     /// Bytes that could not be written to the file. The reader gets them after `file`.
     pub(super) after: Queue,
-    /// How the stream has ended; `None` before that.
+    /// How the stream ended; `None` if it has not ended.
     pub(super) end: Option<Got>,
     pub(super) paused: bool,
-    /// Whether making or writing a file has failed since the last resume.
+    /// Whether creating or writing a file has failed since the last resume.
     pub(super) spill_failed: bool,
-    /// Whether the next read has to return [`Got::Budget`].
+    /// Whether the next read must return [`Got::Budget`].
     pub(super) report_budget: bool,
     /// Whether the eventfd is switched on in `poll`.
     pub(super) signalled: bool,
-    /// Whether a descriptor is watched that has not become readable yet.
+    /// Whether a descriptor is watched and has not become readable yet.
     pub(super) watching: bool,
     /// Whether the watched descriptor has become readable.
     pub(super) watched: bool,
-    /// Whether the last read of the reader gave no bytes.
+    /// Whether the reader's last read returned no bytes.
     pub(super) idle: bool,
-    /// Whether the last read of the rescuer failed because it had no memory.
+    /// Whether the rescuer's last read failed because memory ran out.
     pub(super) lacked_memory: bool,
     pub(super) stats: Stats,
 }
 
 impl State {
-    /// Reads for the reader: the waiting bytes if there are any, else the descriptor.
+    /// Reads for the reader: takes waiting bytes if there are any, and otherwise reads the descriptor.
     pub(super) fn read(&mut self, stream: &Stream, out: &mut [u8]) -> Got {
         if self.report_budget {
             self.report_budget = false;
@@ -121,7 +121,7 @@ impl State {
                 let read = read(self.pipe.as_fd(), out);
                 self.handle_read(stream, read)
             }
-            // The drain has no queue, so the rescuer reads the descriptor. But it may have been stopped, so read here as well.
+            // The drain has no queue, so the rescuer reads the descriptor. But the rescuer may have been stopped, so read here as well.
             _ => {
                 self.take_all(stream, out);
                 0
@@ -131,7 +131,7 @@ impl State {
             self.idle = false;
             return Got::Bytes(read);
         }
-        // The reader got no bytes twice in a row. In between it waited, so perhaps the watched descriptor woke it.
+        // The reader got no bytes twice in a row. It waited in between, so the watched descriptor may have woken it.
         if std::mem::replace(&mut self.idle, true) {
             self.is_watching();
         }
@@ -168,8 +168,8 @@ impl State {
         Got::Bytes(bytes)
     }
 
-    /// Reads the descriptor once, and moves the bytes to their destination. The rescuer calls this, or the reader after the rescuer was
-    /// stopped.
+    /// Reads the descriptor once, and moves the bytes to their destination. The rescuer calls this. After the rescuer was stopped, the
+    /// reader calls it.
     pub(super) fn take(&mut self, stream: &Stream, scratch: &mut [u8]) -> Rescued {
         if self.end.is_some() {
             return Rescued::Last(0);
@@ -183,7 +183,7 @@ impl State {
         };
         let scratch = &mut scratch[..asked];
         let pipe = self.pipe.as_fd();
-        // Writing to the file may fail. So memory for its bytes is reserved before they are read.
+        // Writing to the file may fail, so this reserves memory for the bytes before it reads them.
         let mut spare = Vec::new();
         let read = match place {
             Destination::Memory(_) => self.queue.fill(pipe, scratch),
@@ -224,7 +224,7 @@ impl State {
         }
     }
 
-    /// Reads until the descriptor is empty, for a drain without a queue. Makes at most [`MAX_READS`].
+    /// Reads until the descriptor is empty, for a drain without a queue. Reads at most [`MAX_READS`] times.
     pub(super) fn take_all(&mut self, stream: &Stream, scratch: &mut [u8]) {
         for _ in 0..MAX_READS {
             if !matches!(self.take(stream, scratch), Rescued::Some(_)) {
@@ -233,7 +233,7 @@ impl State {
         }
     }
 
-    /// Returns the place for the next bytes, or `None` if there is no room for them. Makes the file if it is needed.
+    /// Returns where the next bytes go, or `None` if there is no room for them. Creates the file if necessary.
     fn destination(&mut self, shared: &Shared) -> Option<Destination> {
         let Sink::Queue(overflow) = &self.sink else {
             return Some(Destination::Sink);
@@ -280,8 +280,8 @@ impl State {
         }
     }
 
-    /// Handles the result of a read of the descriptor. Returns the number of bytes: 0 if none are available now, or if the stream
-    /// has ended or failed.
+    /// Handles the result of reading the descriptor. Returns the number of bytes: 0 if none are available now, or if the stream has ended
+    /// or failed.
     fn handle_read(&mut self, stream: &Stream, read: Result<usize, Errno>) -> usize {
         match read {
             Ok(bytes) if bytes > 0 => return bytes,
@@ -297,7 +297,7 @@ impl State {
     /// Ends the stream.
     fn finish(&mut self, stream: &Stream, end: Got) {
         self.end = Some(end);
-        // A descriptor at its end stays readable, and would wake the rescuer again and again.
+        // After the end of the stream the descriptor stays readable, and would wake the rescuer again and again.
         stream.rescuer.delete(self.pipe.as_fd());
         self.unpause(stream.shared);
         self.update_signals(stream);
@@ -340,7 +340,7 @@ impl State {
         !self.queue.is_empty() || self.file.is_some() || !self.after.is_empty()
     }
 
-    /// Drops the bytes that wait for the reader, and returns their number.
+    /// Drops the bytes that are waiting for the reader, and returns how many it dropped.
     pub(super) fn drop_waiting(&mut self, stream: &Stream) -> u64 {
         let in_memory = self.queue.len() + self.after.len();
         let in_file = self.file.take().map_or(0, |file| file.unread());
@@ -350,7 +350,7 @@ impl State {
         in_memory as u64 + in_file
     }
 
-    /// Updates, after any change, whether the rescuer has to read the descriptor, and whether the eventfd wakes the reader.
+    /// Call this after any change: it updates whether the rescuer must read the descriptor, and whether the eventfd wakes the reader.
     pub(super) fn update_signals(&mut self, stream: &Stream) {
         let waits = self.has_waiting();
         let nobody_reads = !matches!(self.sink, Sink::Queue(_));
@@ -366,12 +366,12 @@ impl State {
                 epoll::EventFlags::empty()
             };
             let data = epoll::EventData::new_u64(READY);
-            // This cannot fail: the eventfd is a member since the stream was made, and modifying a member takes no memory.
+            // This cannot fail: the eventfd has been a member since the stream was created, and modifying a member does not allocate.
             let _ = epoll::modify(&self.poll, &self.ready, data, flags);
         }
     }
 
-    /// Checks whether the watched descriptor has become readable. Returns true if one is watched that has not.
+    /// Checks whether the watched descriptor has become readable. Returns true if there is one that has not.
     pub(super) fn is_watching(&mut self) -> bool {
         if self.watching {
             let mut events = [const { MaybeUninit::uninit() }; 4];

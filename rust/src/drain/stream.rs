@@ -10,36 +10,37 @@ use super::rescuer::Rescuer;
 use super::shared::Shared;
 use super::state::{Rescued, State};
 
-/// One drained descriptor. The reader and the rescuer both hold it; everything that changes is under the lock of `state`.
+/// One drained descriptor. The reader and the rescuer both hold a reference to it. The lock of `state` protects everything that changes.
 pub struct Stream {
     /// The number by which the rescuer knows the stream, from 1.
     pub(super) id: u64,
     pub(super) shared: &'static Shared,
     pub(super) rescuer: Arc<Rescuer>,
-    /// The device and the inode of the descriptor. Two streams with the same pair read the same file.
+    /// The descriptor's device and inode. Two streams with the same pair read the same file.
     pub(super) file: (u64, u64),
     /// Whether the descriptor must be set to blocking again when the stream is closed.
     pub(super) was_blocking: AtomicBool,
-    /// How often the reader has called read, whether it got bytes or not. The rescuer compares this to see whether the reader is away.
+    /// How often the reader called read, whether it got bytes or not. The rescuer compares this count to find out whether the reader is
+    /// away.
     pub(super) reads: AtomicU64,
-    /// Whether only the rescuer reads the descriptor now: bytes are waiting in front of those in it, or the drain has no reader.
+    /// Whether only the rescuer reads the descriptor now: earlier bytes are waiting elsewhere, or the drain has no reader.
     pub(super) rescuer_reads: AtomicBool,
     /// `None` after the stream is closed.
     pub(super) state: Mutex<Option<State>>,
 }
 
-/// The error of a stream in which a call has panicked. The stream can only be closed.
+/// The error after a call on a stream panicked. The stream can then only be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
 /// The result of [`Stream::resume`].
 #[derive(PartialEq, Eq)]
 pub enum Resumed {
-    /// The stream is not paused any more: it is read again, has ended, or is closed.
+    /// The stream is no longer paused: it is read again, has ended, or is closed.
     Done,
     /// The stream stays paused, because there is not yet enough room.
     NotYet,
-    /// The system had no memory to watch the descriptor again. Try again later.
+    /// The system ran out of memory while it added the descriptor again. Try again later.
     Failed,
 }
 
@@ -52,7 +53,7 @@ impl Stream {
                 None => Rescued::Last(0),
             },
             Err(poisoned) => {
-                // A call has panicked and may have left the state inconsistent. The reader gets `Broken`.
+                // A call panicked and may have left the state inconsistent. The reader gets `Broken`.
                 if let Some(state) = poisoned.into_inner().as_ref() {
                     self.rescuer.delete(state.pipe.as_fd());
                 }
@@ -61,7 +62,7 @@ impl Stream {
         }
     }
 
-    /// Adds the descriptor to the rescuer's epoll instance, in whatever state the stream is.
+    /// Adds the descriptor to the rescuer's epoll instance, whatever the stream's state is.
     #[cfg(test)]
     pub fn see_again(&self) -> std::io::Result<()> {
         let guard = self.state.lock().unwrap();
@@ -98,7 +99,7 @@ impl Stream {
 
     /// Closes the descriptors and drops the queue. No method uses the descriptors after this.
     pub fn close(&self) {
-        // A stream in which a call has panicked is closed like any other.
+        // A stream in which a call panicked is closed like any other.
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.state.clear_poison();
         if let Some(mut state) = guard.take() {
@@ -121,7 +122,7 @@ impl Stream {
         }
     }
 
-    /// Calls `f` with the locked state. Only the drain calls this. It also closes the stream, so the state is not `None` yet.
+    /// Calls `f` with the locked state. Only the drain calls this. Only the drain closes the stream, so the state is not `None` yet.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> Result<R, Broken> {
         let mut guard = self.state.lock().map_err(|_| Broken)?;
         guard.as_mut().map(f).ok_or(Broken)

@@ -66,7 +66,7 @@ fn is_readable(drain: &Drain, timeout: i64) -> bool {
     poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)).unwrap() == 1
 }
 
-/// Reads the stream to its end, and waits for the drain's descriptor in between as a reader does.
+/// Reads the stream to its end. Between reads, it waits for the drain's descriptor as a reader does.
 fn read_to_end(drain: &Drain, mut after_read: impl FnMut()) -> Vec<u8> {
     let mut all = Vec::new();
     let mut out = vec![0; CHUNK];
@@ -114,7 +114,7 @@ fn order_holds_while_reader_and_rescuer_race() {
             let got = read_to_end(&drain, || {
                 reads += 1;
                 if reads == 60 {
-                    // Half of the bytes are not written yet, so the rescuer finds some, however late the system runs it.
+                    // Half of the bytes are not written yet, so the rescuer finds some even if the system runs it late.
                     until(|| drain.stats().unwrap().rescued > 0);
                 } else if reads % 60 == 0 {
                     thread::sleep(Duration::from_millis(40));

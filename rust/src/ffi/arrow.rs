@@ -8,9 +8,8 @@
 //! release                    frees the stream
 //! ```
 //!
-//! An exported struct owns what it points to until `release` is called, by any thread. Each child has its own `release`,
-//! because a consumer may move children out of their parent. `release` sets itself to null, which marks the struct as
-//! released, so nobody can call it again.
+//! An exported struct owns what it points to until `release` is called, by any thread. Each child has its own `release`, because a consumer
+//! may move children out of their parent. `release` sets itself to null, which marks the struct as released, so no code calls it again.
 //!
 //! "The Arrow C data interface" in the documentation of Apache Arrow defines the structs and their rules.
 
@@ -92,15 +91,15 @@ released!(ArrowArrayStream);
 
 /// `ARROW_FLAG_NULLABLE`.
 const NULLABLE: i64 = 2;
-// The errno values that the functions of a stream return. Consumers turn some into exceptions, such as `ENOMEM` into a
+// The errno values that a stream's functions return. Consumers turn some of them into exceptions, for example `ENOMEM` into a
 // `MemoryError`.
 const EIO: c_int = 5;
 pub(super) const ENOMEM: c_int = 12;
 const EBUSY: c_int = 16;
 const EINVAL: c_int = 22;
 
-/// The memory that an exported struct points to, owned by its `private_data`. Moving a `Parts` does not move this memory, because the
-/// vectors keep it on the heap.
+/// The memory that an exported struct points to, owned by its `private_data`. Moving a `Parts` does not move this memory, because it is in
+/// vectors on the heap.
 struct Parts<T, K> {
     /// The memory of the struct's own fields: a name or buffers.
     owned: K,
@@ -136,11 +135,11 @@ fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// Drops and frees a value on the heap. A panic of its destructor is swallowed.
+/// Drops and frees a value on the heap. Ignores a panic of its destructor.
 ///
 /// # Safety
 ///
-/// `pointer` is from [`boxed`] or `Box::into_raw`, its value is a `T`, and this is its last use.
+/// `pointer` must come from [`boxed`] or `Box::into_raw`, its value must be a `T`, and this must be its last use.
 unsafe fn drop_box<T>(pointer: *mut c_void) {
     let _ = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the caller guarantees the origin and the type of the pointer, and that this is its last use.
@@ -192,7 +191,7 @@ impl ArrowSchema {
 ///
 /// # Safety
 ///
-/// [`ArrowSchema::new`] made `schema`, and it is not released.
+/// `schema` must come from [`ArrowSchema::new`] and must not be released.
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
     // SAFETY: the caller guarantees that `new` made the schema, so `private_data` is a boxed `SchemaParts`. It is freed only once,
     // because `release` is cleared before.
@@ -256,7 +255,7 @@ impl ArrowArray {
 ///
 /// # Safety
 ///
-/// [`ArrowArray::new`] made `array`, and it is not released.
+/// `array` must come from [`ArrowArray::new`] and must not be released.
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
     // SAFETY: the caller guarantees that `new` made the array, so `private_data` is a boxed `ArrayParts`. It is freed only once,
     // because `release` is cleared before.
@@ -327,7 +326,7 @@ impl ArrowArrayStream {
 ///
 /// # Safety
 ///
-/// [`ArrowArrayStream::of`] made `stream`, and it is not released during `'a`.
+/// `stream` must come from [`ArrowArrayStream::of`] and must not be released during `'a`.
 unsafe fn parts<'a>(stream: *mut ArrowArrayStream) -> &'a StreamParts {
     // SAFETY: the caller guarantees that `of` made the stream, so `private_data` is a `StreamParts`, alive until `release`.
     unsafe { &*(*stream).private_data.cast::<StreamParts>() }
@@ -337,7 +336,7 @@ unsafe fn parts<'a>(stream: *mut ArrowArrayStream) -> &'a StreamParts {
 ///
 /// # Safety
 ///
-/// [`ArrowArrayStream::of`] made `stream`, and it is not released during the call. `out` is writable.
+/// `stream` must come from [`ArrowArrayStream::of`] and must not be released during the call. `out` must be writable.
 unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
     // SAFETY: the caller guarantees that this library made the stream, and that it is not released during the call.
     let columns = unsafe { &parts(stream).columns };
@@ -356,7 +355,7 @@ unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut Arro
 ///
 /// # Safety
 ///
-/// [`ArrowArrayStream::of`] made `stream`, and it is not released during the call. `out` is writable.
+/// `stream` must come from [`ArrowArrayStream::of`] and must not be released during the call. `out` must be writable.
 unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
     // SAFETY: the caller guarantees that this library made the stream, and that it is not released during the call.
     let parts = unsafe { parts(stream) };
@@ -392,7 +391,7 @@ unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowA
 ///
 /// # Safety
 ///
-/// [`ArrowArrayStream::of`] made `stream`, and it is not released while the text is used.
+/// `stream` must come from [`ArrowArrayStream::of`] and must not be released while the text is used.
 unsafe extern "C" fn stream_error(stream: *mut ArrowArrayStream) -> *const c_char {
     // SAFETY: the caller guarantees that this library made the stream, and that it is not released during the call.
     let parts = unsafe { parts(stream) };
@@ -409,7 +408,7 @@ unsafe extern "C" fn stream_error(stream: *mut ArrowArrayStream) -> *const c_cha
 ///
 /// # Safety
 ///
-/// [`ArrowArrayStream::of`] made `stream`, and the struct itself is alive during the call.
+/// `stream` must come from [`ArrowArrayStream::of`], and the struct itself must be alive during the call.
 unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
     // SAFETY: the caller guarantees that `of` made the stream, so `private_data` is a boxed `StreamParts`. If two threads release the
     // stream at the same time, the atomic swap lets only one of them free it. An optional function is laid out as a pointer.

@@ -1,6 +1,6 @@
 //! The C functions of line buffers (`cw_buffer_…`), with or without a filter.
 //!
-//! A caller passes each chunk to [`cw_buffer_take`], and reads the lines that it completes. At the end of the stream
+//! A caller passes each chunk to [`cw_buffer_take`], and reads the lines that the chunk completes. At the end of the stream,
 //! [`cw_buffer_close`] returns the last line if it has no LF.
 
 use std::mem::MaybeUninit;
@@ -24,49 +24,49 @@ pub const CW_FILTER_COALESCE: u32 = 4;
 /// An option of a buffer with a filter: use no vector instructions. Tests compare the results with those of the vector code.
 pub const CW_FILTER_PLAIN: u32 = 8;
 
-/// The work that a buffer has done since it was made, and the memory that it holds now.
+/// How much work a buffer has done since it was created, and how much memory it holds now.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwStats {
-    /// Bytes searched for a line feed.
+    /// The number of bytes searched for a line feed.
     pub searched: u64,
-    /// Bytes copied into the buffer, and bytes moved when it grew.
+    /// The number of bytes copied into the buffer, or moved when it grew.
     pub copied: u64,
-    /// Bytes of memory held now, including lent memory and the filter's memory.
+    /// The number of bytes of memory held now, including lent memory and the filter's memory.
     pub held: u64,
-    /// Lines that the filter skipped.
+    /// The number of lines that the filter skipped.
     pub skipped: u64,
-    /// Lines that the filter merged into an earlier line.
+    /// The number of lines that the filter merged into an earlier line.
     pub merged: u64,
-    /// Bytes of all chunks consumed so far, over all streams of this buffer.
+    /// The number of bytes in all chunks consumed so far, in all streams through this buffer.
     pub taken: u64,
     /// The part of `taken` that belongs to earlier streams: those ended by `cw_buffer_close`.
     pub start: u64,
-    /// Lines that the native reader decoded to messages.
+    /// The number of lines that the native reader decoded to messages.
     pub messages: u64,
     /// The number of lines in `messages` that had unknown content.
     pub unknown: u64,
 }
 
-/// Successive lines of a stream, at least one; or the head of a line over the limit.
+/// One or more consecutive lines of a stream, or the head of a line over the limit.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwBlock {
-    /// The address of the first byte, in memory of the buffer. 0 for complete lines within the chunk.
+    /// The address of the first byte in the buffer's memory. 0 for complete lines within the chunk.
     pub lent: u64,
     /// Where the lines begin in the chunk, if `lent` is 0.
     pub start: u64,
-    /// Bytes of the lines with their LFs: one line, or at most 64 KiB.
+    /// The length of the lines in bytes, including their LFs. A block of several lines has at most 64 KiB.
     pub bytes: u64,
-    /// Bytes of the stream before the first line.
+    /// The number of bytes in the stream before the first line.
     pub offset: u64,
     /// The number of the first line in the stream, from 1.
     pub line_number: u64,
-    /// The length, without the LF, of a line over the limit, of which `bytes` are the head. -1 for lines.
+    /// If the block is the head of a line over the limit, the length of the whole line without its LF; otherwise -1.
     pub length: i64,
 }
 
-/// The blocks of a chunk.
+/// The blocks that a call lends.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwBlocks {
@@ -74,20 +74,20 @@ pub struct CwBlocks {
     pub blocks: *const CwBlock,
 }
 
-/// The value behind a buffer's handle.
+/// The value that a buffer's handle names.
 #[derive(Debug)]
 pub(super) struct Lines {
     pub(super) stream: Stream,
     blocks: Blocks,
-    /// Lines that the reader in [`python`](super::python) decoded to messages.
+    /// The number of lines that the reader in [`python`](super::python) decoded to messages.
     pub(super) messages: u64,
     /// The number of lines in `messages` that had unknown content.
     pub(super) unknown: u64,
 }
 
-/// The size limit of a block of more than one line: the caller copies one block at a time.
+/// The maximum size of a block with more than one line. The caller copies one block at a time.
 const BLOCK_BYTES: usize = 64 * 1024;
-/// Blocks and bytes for which memory is kept for the next chunk.
+/// For how many blocks and bytes the memory is kept for the next chunk.
 const KEEP_BLOCKS: usize = 32;
 const KEEP_COPIES: usize = 2 * 1024;
 
@@ -100,7 +100,7 @@ pub(super) static BUFFERS: Table<Lines> = Table::new();
 ///
 /// # Safety
 ///
-/// `names` is null with `len` 0, or points to `len` readable bytes that no thread writes during the call. `out` is null or
+/// `names` must be null with `len` 0, or point to `len` readable bytes that no thread writes during the call. `out` must be null or
 /// writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_new(
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn cw_buffer_new(
     })
 }
 
-/// Frees a buffer and all memory it has lent.
+/// Frees a buffer and all memory that it lent.
 #[no_mangle]
 pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
     guard(|| {
@@ -152,12 +152,12 @@ pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
     })
 }
 
-/// Frees the buffer whose handle is stored at `handle`. cffi calls this as a destructor. It is one native call, so that a
-/// `KeyboardInterrupt` cannot stop it halfway.
+/// Frees the buffer whose handle is stored at `handle`. cffi calls this as a destructor. It is one native call, so a `KeyboardInterrupt`
+/// cannot stop it halfway.
 ///
 /// # Safety
 ///
-/// `handle` is null or points to a readable handle.
+/// `handle` must be null or point to a readable handle.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_free_owned(handle: *const u64) -> i32 {
     // SAFETY: the caller guarantees that `handle` is null or readable.
@@ -169,19 +169,19 @@ pub unsafe extern "C" fn cw_buffer_free_owned(handle: *const u64) -> i32 {
 #[derive(Debug, Default)]
 struct Blocks {
     all: Vec<CwBlock>,
-    /// Lines and heads that the buffer does not keep: the memory of blocks whose `lent` is still to be set.
+    /// Copies of lines and heads that the buffer does not keep. [`lend`](Blocks::lend) sets the `lent` of their blocks.
     copies: Vec<u8>,
-    /// Length of the chunk.
+    /// The length of the chunk.
     len: usize,
     max_line_bytes: usize,
     is_full: bool,
 }
 
-/// The `lent` of a block in `copies`, which may still move.
+/// The preliminary `lent` of a block whose bytes are in `copies`, which may still move.
 const COPIED: u64 = 1;
 
 impl Blocks {
-    /// Ends the loan of the last call, and frees memory above a small amount.
+    /// Takes back what the last call lent, and frees memory above a small amount.
     fn begin(&mut self, len: usize, max_line_bytes: usize) {
         self.all.clear();
         self.copies.clear();
@@ -198,7 +198,7 @@ impl Blocks {
         }
     }
 
-    /// Adds a copy of a line or head.
+    /// Adds a copy of a line or of a head.
     fn copy(&mut self, data: &[u8], place: Place, length: i64) {
         if self.copies.try_reserve(data.len()).is_err() {
             self.is_full = true;
@@ -257,7 +257,7 @@ impl Sink for Blocks {
     fn lines(&mut self, data: &[u8], len: usize, place: Place) -> u64 {
         let start = self.len - data.len();
         let (mut line, mut from) = (place, 0);
-        // The block that is still open: where it begins.
+        // Where the open block begins, if there is one.
         let mut open = None;
         for at in memchr::memchr_iter(b'\n', &data[..len]) {
             let length = at - from;
@@ -302,8 +302,8 @@ impl Sink for Blocks {
 ///
 /// # Safety
 ///
-/// `data` is null with `len` 0, or points to `len` readable bytes that no thread writes during the call. `out` is null or writable.
-/// The caller does not read lent memory after the next call with the same handle.
+/// `data` must be null with `len` 0, or point to `len` readable bytes that no thread writes during the call. `out` must be null or
+/// writable. The caller must not read lent memory after the next call with the same handle.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_take(
     handle: u64,
@@ -324,11 +324,11 @@ pub unsafe extern "C" fn cw_buffer_take(
     })
 }
 
-/// Ends the stream, and lends its last line if that has no LF. Returns the number of blocks. The next bytes begin a new stream.
+/// Ends the stream, and lends its last line if this line has no LF. Returns the number of blocks. The next bytes begin a new stream.
 ///
 /// # Safety
 ///
-/// `out` is null or writable. The caller does not read lent memory after the next call with the same handle.
+/// `out` must be null or writable. The caller must not read lent memory after the next call with the same handle.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwBlocks) -> i32 {
     guard(|| {
@@ -348,7 +348,7 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwBlocks) -> i32
 ///
 /// # Safety
 ///
-/// `out` is null or writable. The caller does not read lent memory after the next call with the same handle.
+/// `out` must be null or writable. The caller must not read lent memory after the next call with the same handle.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwBlocks) -> i32 {
     guard(|| {
@@ -366,11 +366,11 @@ pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwBlocks) -
     })
 }
 
-/// Writes the work that a buffer has done, and the memory that it holds.
+/// Writes how much work a buffer has done, and how much memory it holds.
 ///
 /// # Safety
 ///
-/// `out` is null or writable.
+/// `out` must be null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 {
     guard(|| {

@@ -1,4 +1,5 @@
-//! The C functions that read transcripts into Arrow columns (`cw_scan_…`) and join rows of the table `usage` (`cw_combine_…`).
+//! The C functions that read transcripts into Arrow columns (`cw_scan_…`), and that remove repeated rows from `usage` tables
+//! (`cw_combine_…`).
 //!
 //! A caller makes a scan, adds sources, and asks for a stream, which reads the sources as the consumer pulls batches:
 //!
@@ -9,10 +10,10 @@
 //! cw_scan_report  what the pass has counted so far, and the lines that had problems
 //! ```
 //!
-//! A combination takes such streams as input: `cw_combine_new`, then `cw_combine_add` for each table, and
-//! `cw_combine_stream` returns the rows that count once each.
+//! A combination takes such streams as input: `cw_combine_new`, then `cw_combine_add` for each table. `cw_combine_stream` then returns one
+//! row per response.
 //!
-//! A stream outlives the handle that it was made from: it shares the plan and the sources by reference count.
+//! A stream stays valid after its handle is freed, because both hold counted references to the plan and the sources.
 
 use std::ffi::{c_char, c_void};
 use std::path::PathBuf;
@@ -42,11 +43,11 @@ pub const CW_SCAN_ONLY: u32 = 2;
 /// An option of a scan: use no vector instructions. Tests compare the results with those of the vector code.
 pub const CW_SCAN_PLAIN: u32 = 4;
 
-/// A function of the caller that decodes a line which the scan cannot read by structure alone: `len` bytes at `line`.
+/// The type of the caller's function that decodes a line if the scan cannot read it by structure alone. The line is the `len` bytes at
+/// `line`.
 ///
-/// It encodes the object again and passes the new line to `cw_scan_reply`, together with `reply`. It returns 1 if it has
-/// done so, 0 if the line is not a JSON object, `CW_ERROR_MEMORY` if it has no memory, and another number below 0 if it
-/// failed. Any thread may call it.
+/// The function encodes the object again and passes the new line to `cw_scan_reply`, together with `reply`. It then returns 1. It returns 0
+/// if the line is not a JSON object, `CW_ERROR_MEMORY` if memory runs out, and another negative number if it fails. Any thread may call it.
 pub type CwDecode =
     Option<unsafe extern "C" fn(line: *const u8, len: u64, reply: *mut c_void) -> i32>;
 
@@ -67,8 +68,8 @@ static COMBINES: handle::Table<Combined> = handle::Table::new();
 ///
 /// # Safety
 ///
-/// `spec` is null with length 0, or points to `spec_len` readable bytes; likewise `only` with `only_len`. `out` is null or
-/// writable. `decode` behaves as [`CwDecode`] describes as long as the scan or one of its streams is alive.
+/// `spec` must be null with length 0, or point to `spec_len` readable bytes; the same holds for `only` and `only_len`. `out` must be null
+/// or writable. `decode` must behave as [`CwDecode`] describes as long as the scan or one of its streams is alive.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_new(
     spec: *const u8,
@@ -91,8 +92,8 @@ pub unsafe extern "C" fn cw_scan_new(
         let ask = move |line: &[u8]| {
             let mut reply: Option<Vec<u8>> = None;
             let to = ptr::from_mut(&mut reply).cast();
-            // SAFETY: `line` and `reply` are borrowed during the call, so it may read the one and write the other. The caller
-            // of `cw_scan_new` guarantees that `decode` behaves as `CwDecode` describes.
+            // SAFETY: `line` and `reply` are borrowed during the call, so it may read `line` and write `reply`. The caller of `cw_scan_new`
+            // guarantees that `decode` behaves as `CwDecode` describes.
             let status = unsafe { decode(line.as_ptr(), line.len() as u64, to) };
             match (status, reply) {
                 (1, Some(line)) => Reply::Line(line),
@@ -132,12 +133,12 @@ pub extern "C" fn cw_scan_free(handle: u64) -> i32 {
     })
 }
 
-/// Stores the line that a [`CwDecode`] function has encoded: `len` bytes at `line`, without LF. Only that function calls this,
-/// and passes its own `reply`.
+/// Stores the line that a [`CwDecode`] function has encoded: the `len` bytes at `line`, without an LF. Only a [`CwDecode`] function calls
+/// this, with the `reply` that it received.
 ///
 /// # Safety
 ///
-/// `line` is null with `len` 0, or points to `len` readable bytes. `reply` is the argument of a [`CwDecode`] call that has not
+/// `line` must be null with `len` 0, or point to `len` readable bytes. `reply` must be the argument of a [`CwDecode`] call that has not
 /// returned yet.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_reply(reply: *mut c_void, line: *const u8, len: u64) -> i32 {
@@ -154,14 +155,14 @@ pub unsafe extern "C" fn cw_scan_reply(reply: *mut c_void, line: *const u8, len:
     })
 }
 
-/// Adds a source to a scan. The scan reads those of its lines that begin at byte `start` or later, and before byte `stop`.
+/// Adds a source to a scan. The scan reads only the lines that begin at byte `start` or later, and before byte `stop`.
 ///
-/// If `is_path` is not 0, the `len` bytes at `data` are the name of a file. Otherwise they are the source itself, and are
-/// copied. Returns `CW_ERROR_ARGUMENT` while a stream of the scan is alive.
+/// If `is_path` is not 0, the `len` bytes at `data` are the name of a file. Otherwise they are the source itself, and this function copies
+/// them. Returns `CW_ERROR_ARGUMENT` while a stream of the scan is alive.
 ///
 /// # Safety
 ///
-/// `data` is null with `len` 0, or points to `len` readable bytes.
+/// `data` must be null with `len` 0, or point to `len` readable bytes.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_add(
     handle: u64,
@@ -214,7 +215,7 @@ fn path(bytes: &[u8]) -> Result<PathBuf, i32> {
 ///
 /// # Safety
 ///
-/// `out` is null or writable.
+/// `out` must be null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_stream(handle: u64, out: *mut *mut c_void) -> i32 {
     guard(|| {
@@ -250,11 +251,11 @@ fn give(stream: ArrowArrayStream) -> *mut c_void {
     Box::into_raw(Box::new(stream)).cast()
 }
 
-/// Releases a stream unless its consumer has done so, and frees its struct.
+/// Releases a stream unless its consumer has already done so, and frees its struct.
 ///
 /// # Safety
 ///
-/// `stream` is null or an address that [`cw_scan_stream`] or [`cw_combine_stream`] wrote. The caller does not use it again.
+/// `stream` must be null or an address that [`cw_scan_stream`] or [`cw_combine_stream`] wrote. The caller must not use it again.
 #[no_mangle]
 pub unsafe extern "C" fn cw_stream_free(stream: *mut c_void) -> i32 {
     guard(|| {
@@ -270,23 +271,23 @@ pub unsafe extern "C" fn cw_stream_free(stream: *mut c_void) -> i32 {
 type PointerOf = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 static POINTER_OF: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Sets the function by which [`cw_capsule_free`] gets the pointer of a capsule: the address of `PyCapsule_GetPointer`.
+/// Sets the function with which [`cw_capsule_free`] gets a capsule's pointer. Pass the address of `PyCapsule_GetPointer`.
 ///
 /// # Safety
 ///
-/// `pointer_of` is the address of a `void *(*)(void *capsule, const char *name)` that stays valid until the process ends.
+/// `pointer_of` must be the address of a `void *(*)(void *capsule, const char *name)` that stays valid until the process ends.
 #[no_mangle]
 pub unsafe extern "C" fn cw_capsule_pointer_of(pointer_of: *mut c_void) -> i32 {
     POINTER_OF.store(pointer_of, Ordering::Release);
     CW_NOTHING
 }
 
-/// Frees the stream in a capsule. Python calls this as the destructor of the capsule. It is native code because a destructor
-/// written in Python cannot run while the interpreter shuts down.
+/// Frees the stream in a capsule. Python calls this as the capsule's destructor. It is native because a destructor written in Python cannot
+/// run while the interpreter shuts down.
 ///
 /// # Safety
 ///
-/// `capsule` is a Python capsule with the name `arrow_array_stream`. Its pointer is valid for [`cw_stream_free`].
+/// `capsule` must be a Python capsule with the name `arrow_array_stream`, and its pointer must be valid for [`cw_stream_free`].
 #[no_mangle]
 pub unsafe extern "C" fn cw_capsule_free(capsule: *mut c_void) {
     let pointer_of = POINTER_OF.load(Ordering::Acquire);
@@ -329,8 +330,8 @@ fn message(failure: &Failure, plan: &Plan, sources: &[Source]) -> String {
     }
 }
 
-/// Finds the line numbers of cases by counting line feeds. It counts on from the previous case if that is earlier in the same
-/// source, and from the source's beginning otherwise.
+/// Finds the line numbers of cases by counting line feeds. It continues from the previous case if the previous case is earlier in the same
+/// source, and otherwise starts at the beginning of the source.
 struct LineNumbers<'a> {
     sources: &'a [Source],
     /// The source of the previous case.
@@ -340,7 +341,7 @@ struct LineNumbers<'a> {
 }
 
 impl LineNumbers<'_> {
-    /// Returns the line number of a case, from 1; 0 if the source can no longer be read.
+    /// Returns a case's line number, counted from 1; 0 if the source can no longer be read.
     fn of(&mut self, case: &Case) -> u64 {
         if case.source != self.source || case.offset < self.known.0 {
             (self.source, self.known) = (case.source, (0, 1));
@@ -356,7 +357,7 @@ impl LineNumbers<'_> {
     }
 }
 
-/// Writes what the newest pass has counted so far to `out`, as a list of numbers, and returns how many it wrote:
+/// Writes the newest pass's counts so far to `out`, as a list of numbers. Returns how many it wrote:
 ///
 /// ```text
 /// 6            bytes, lines, skipped lines, rows, lines decoded by CwDecode, lines without a row
@@ -365,15 +366,16 @@ impl LineNumbers<'_> {
 /// 5 per case   problem, column, source, offset, line number
 /// ```
 ///
-/// A case is a line with a problem: 0 a lone surrogate, 1 a value that does not fit, 2 not a JSON object, 3 too long,
-/// 4 too many content blocks. The column is an index, or `UINT64_MAX` if the whole line is concerned. The source is an index.
-/// The offset is the bytes of the source before the line. The line number is 0 if the source can no longer be read.
+/// A case is a line with a problem. The problem is 0 for a lone surrogate, 1 for a value that does not fit, 2 for a line that is not a JSON
+/// object, 3 for a line that is too long, and 4 for too many content blocks. The column is an index, or `UINT64_MAX` if the problem
+/// concerns the whole line. The source is an index. The offset is the number of bytes before the line in its source. The line number is 0
+/// if the source can no longer be read.
 ///
 /// Returns `CW_ERROR_ARGUMENT` if there are more numbers than `len`.
 ///
 /// # Safety
 ///
-/// `out` is null or has room for `len` numbers.
+/// `out` must be null or have room for `len` numbers.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) -> i32 {
     guard(|| {
@@ -387,7 +389,7 @@ pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) ->
         list.extend([report.rows, report.decoded, report.invalid]);
         list.extend(report.surrogates.iter().chain(&report.misfits));
         cases.extend_from_slice(&report.cases);
-        drop(report); // Counting lines reads files: the scan may go on meanwhile.
+        drop(report); // Counting lines reads files, so let the scan continue meanwhile.
         let mut numbers = LineNumbers {
             sources: &sources,
             source: 0,
@@ -408,14 +410,14 @@ pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) ->
     })
 }
 
-/// The columns of the combined tables, and their rows. `None` until the first table is added.
+/// The columns and the rows of the combined tables. `None` until the first table is added.
 type Combined = Option<(Vec<(String, Type)>, Arc<Combine<Table>>)>;
 
 /// Makes an empty combination of `usage` tables, and writes its handle to `out`.
 ///
 /// # Safety
 ///
-/// `out` is null or writable.
+/// `out` must be null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_combine_new(out: *mut u64) -> i32 {
     guard(|| {
@@ -436,15 +438,15 @@ pub extern "C" fn cw_combine_free(handle: u64) -> i32 {
     })
 }
 
-/// Adds a table: takes over the `ArrowArrayStream` at `stream`, reads it to its end and releases it.
+/// Adds a table: takes over the `ArrowArrayStream` at `stream`, reads all of it and releases it.
 ///
-/// Returns `CW_ERROR_MEMORY` if memory runs out. If the table cannot be combined, returns `CW_ERROR_SYSTEM` and writes the reason
-/// to the `len` bytes at `error`, cut off where the room ends.
+/// Returns `CW_ERROR_MEMORY` if memory runs out. If the table cannot be combined, returns `CW_ERROR_SYSTEM` and writes the reason,
+/// truncated if necessary, to the `len` bytes at `error`.
 ///
 /// # Safety
 ///
-/// `stream` is null or points to an `ArrowArrayStream` that obeys the C stream interface and that no other thread uses during the
-/// call. `error` is null with `len` 0, or points to `len` writable bytes.
+/// `stream` must be null or point to an `ArrowArrayStream` that obeys the C stream interface and that no other thread uses during the call.
+/// `error` must be null with `len` 0, or point to `len` writable bytes.
 #[no_mangle]
 pub unsafe extern "C" fn cw_combine_add(
     handle: u64,
@@ -495,12 +497,12 @@ fn add(combined: &mut Combined, mut imported: Imported) -> Result<(), StreamErro
     Ok(())
 }
 
-/// Writes the address of a new `ArrowArrayStream` to `out`: the rows of all tables that were added, without the copies of the
-/// same response. [`cw_stream_free`] frees it. Returns `CW_ERROR_ARGUMENT` if no table was added.
+/// Writes the address of a new `ArrowArrayStream` to `out`: the rows of all added tables, but only one row per response. [`cw_stream_free`]
+/// frees it. Returns `CW_ERROR_ARGUMENT` if no table was added.
 ///
 /// # Safety
 ///
-/// `out` is null or writable.
+/// `out` must be null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_combine_stream(handle: u64, out: *mut *mut c_void) -> i32 {
     guard(|| {

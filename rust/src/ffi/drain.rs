@@ -19,10 +19,10 @@ use crate::ffi::handle::Table;
 pub const CW_DRAIN_END: i32 = 0x0100_0000;
 /// A flag in the result of [`cw_drain_read`]: the stream is or was paused because too many bytes were queued.
 pub const CW_DRAIN_PAUSED: i32 = 0x0200_0000;
-/// A flag in the result of [`cw_drain_read`]: the descriptor given to [`cw_drain_watch`] has become readable.
+/// A flag in the result of [`cw_drain_read`]: the descriptor passed to [`cw_drain_watch`] has become readable.
 pub const CW_DRAIN_WATCHED: i32 = 0x0400_0000;
 
-/// When the budget is used up, a drain stops reading: the writer has to wait.
+/// When the budget is used up, a drain stops reading, so the writer must wait.
 pub const CW_OVERFLOW_PAUSE: u32 = 0;
 /// When the budget is used up, a drain stops reading, and its next read returns `CW_ERROR_BUDGET`.
 pub const CW_OVERFLOW_ERROR: u32 = 1;
@@ -35,25 +35,25 @@ pub const CW_OVERFLOW_KEEP_LAST: u32 = 3;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwDrainStats {
-    /// Bytes returned to the reader.
+    /// The number of bytes returned to the reader.
     pub read: u64,
-    /// Bytes that the rescuer thread read from the descriptor.
+    /// The number of bytes that the rescuer thread read from the descriptor.
     pub rescued: u64,
-    /// Times that the rescuer thread began to fill an empty queue.
+    /// How often the rescuer thread began to fill an empty queue.
     pub rescues: u64,
-    /// Times that the stream was paused.
+    /// How often the stream was paused.
     pub pauses: u64,
-    /// Bytes written to the file.
+    /// The number of bytes written to the file.
     pub spilled: u64,
-    /// Times that the file could not be made or written.
+    /// How often creating or writing the file failed.
     pub spill_errors: u64,
-    /// Bytes thrown away.
+    /// The number of bytes thrown away.
     pub discarded: u64,
-    /// Bytes in memory now.
+    /// The number of bytes in memory now.
     pub queued: u64,
-    /// Bytes in the file now that the reader has not read.
+    /// The number of unread bytes in the file now.
     pub in_file: u64,
-    /// 1 if the stream is paused now.
+    /// 1 if the stream is paused now, otherwise 0.
     pub paused: u64,
 }
 
@@ -74,15 +74,14 @@ macro_rules! on_linux {
 #[cfg(target_os = "linux")]
 static DRAINS: Table<Drain> = Table::new();
 
-/// Makes a drain of a duplicate of the descriptor `fd`, and writes its handle to `out`.
+/// Creates a drain that reads a duplicate of the descriptor `fd`, and writes the drain's handle to `out`.
 ///
-/// `overflow` is one of `CW_OVERFLOW_…`. For `CW_OVERFLOW_SPILL`, `limit` is the most bytes of the file, and the file is made in
-/// the directory named by the `directory_len` bytes at `directory`. For `CW_OVERFLOW_KEEP_LAST`, `limit` is the number of
-/// bytes to keep.
+/// `overflow` is one of `CW_OVERFLOW_…`. For `CW_OVERFLOW_SPILL`, `limit` is the maximum size of the file in bytes, and the `directory_len`
+/// bytes at `directory` name the directory of the file. For `CW_OVERFLOW_KEEP_LAST`, `limit` is the number of bytes to keep.
 ///
 /// # Safety
 ///
-/// `directory` is null with `directory_len` 0, or points to `directory_len` readable bytes. `out` is null or writable.
+/// `directory` must be null with `directory_len` 0, or point to `directory_len` readable bytes. `out` must be null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_drain_new(
     fd: i32,
@@ -126,12 +125,12 @@ pub extern "C" fn cw_drain_free(handle: u64) -> i32 {
     })
 }
 
-/// Reads the next bytes of the stream, at most `len` of them. Returns how many it read, plus the flags `CW_DRAIN_…`; 0 if there are
-/// no bytes now.
+/// Reads the next bytes of the stream, at most `len` of them. Returns how many bytes it read, plus the flags `CW_DRAIN_…`; 0 if no bytes
+/// are available now.
 ///
 /// # Safety
 ///
-/// `out` is null, or points to `len` writable bytes that no other thread uses during the call.
+/// `out` must be null, or point to `len` writable bytes that no other thread uses during the call.
 #[no_mangle]
 pub unsafe extern "C" fn cw_drain_read(handle: u64, out: *mut u8, len: u64) -> i32 {
     on_linux!({
@@ -143,7 +142,7 @@ pub unsafe extern "C" fn cw_drain_read(handle: u64, out: *mut u8, len: u64) -> i
         }
         let (got, notes) = DRAINS.with(handle, |drain| drain.read(&mut out[..most]))??;
         let status = match got {
-            // At most `CHUNK`, which is less than the lowest flag.
+            // The number is at most `CHUNK`, which is less than the lowest flag.
             Got::Bytes(bytes) => i32::try_from(bytes).map_err(|_| CW_ERROR_ARGUMENT)?,
             Got::Nothing => CW_NOTHING,
             Got::End => CW_DRAIN_END,
@@ -184,11 +183,11 @@ pub extern "C" fn cw_drain_discard(handle: u64) -> i32 {
     })
 }
 
-/// Copies the last bytes of the stream, at most `len` of them, to `out`, and their number to `written`.
+/// Copies the last bytes of the stream, at most `len` of them, to `out`. Writes how many it copied to `written`.
 ///
 /// # Safety
 ///
-/// `out` is null, or points to `len` writable bytes that no other thread uses during the call. `written` is null or writable.
+/// `out` must be null, or point to `len` writable bytes that no other thread uses during the call. `written` must be null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_drain_tail(
     handle: u64,
@@ -213,7 +212,7 @@ pub unsafe extern "C" fn cw_drain_tail(
 ///
 /// # Safety
 ///
-/// `out` is null or writable.
+/// `out` must be null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> i32 {
     on_linux!({
@@ -237,8 +236,8 @@ pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> 
     })
 }
 
-/// Ends the rescuer thread for good, and waits at most `milliseconds` for its end. Called when the process is about to exit.
-/// Drains still work, but only their readers read the pipes. Returns 0 if the thread has ended, else 1.
+/// Ends the rescuer thread permanently, and waits at most `milliseconds` until it has ended. Python calls this when the process is about to
+/// exit. Drains still work, but only their readers read the pipes. Returns 0 if the thread has ended, otherwise 1.
 #[no_mangle]
 pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {
     on_linux!({
@@ -247,7 +246,7 @@ pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {
     })
 }
 
-/// Sets the budget: the most bytes that all drains of this process together may queue in memory.
+/// Sets the budget: the maximum number of bytes that all drains of this process together may queue in memory.
 #[no_mangle]
 pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
     on_linux!({
@@ -259,8 +258,8 @@ pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
     })
 }
 
-/// Adds `bytes` that the caller keeps for the reader of a drain to the used part of the budget. A negative number gives bytes
-/// back that were added earlier in this process.
+/// Adds `bytes` to the used part of the budget, because the caller keeps them for a drain's reader. A negative number returns bytes that
+/// were added earlier in this process.
 #[no_mangle]
 pub extern "C" fn cw_budget_count(bytes: i64) -> i32 {
     on_linux!({
@@ -277,11 +276,11 @@ pub extern "C" fn cw_budget_count(bytes: i64) -> i32 {
     })
 }
 
-/// Writes the budget of this process in bytes to `limit`, and the bytes of it that are in use to `queued`.
+/// Writes the budget of this process to `limit`, and how much of it is in use to `queued`, both in bytes.
 ///
 /// # Safety
 ///
-/// `limit` and `queued` are null or writable.
+/// `limit` and `queued` must each be null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_budget(limit: *mut u64, queued: *mut u64) -> i32 {
     on_linux!({
@@ -313,14 +312,14 @@ fn system(error: std::io::Error) -> i32 {
     CW_ERROR_SYSTEM - error.raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// Borrows the caller's descriptor for one call. If the number is closed or reused by then, the system call fails or concerns
-/// another file. Memory safety does not depend on it.
+/// Borrows the caller's descriptor for one call. If the descriptor was closed or its number was reused, the system call fails or acts on
+/// another file. This does not affect memory safety.
 #[cfg(target_os = "linux")]
 fn borrow(fd: i32) -> Result<std::os::fd::BorrowedFd<'static>, i32> {
     if fd < 0 {
         return Err(CW_ERROR_SYSTEM - libc::EBADF);
     }
-    // SAFETY: `fd` is not -1. The borrow ends with the call: a drain keeps only a duplicate of it, or its entry in an epoll
-    // instance.
+    // SAFETY: `fd` is not -1. The borrow ends with the call: a drain keeps only a duplicate of the descriptor, or an entry for it in an
+    // epoll instance.
     Ok(unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) })
 }

@@ -10,14 +10,14 @@
 //! bits  0..16  index       of the slot in the table
 //! ```
 //!
-//! The table is a fixed array of 1.5 MiB of zeros, of which the operating system provides only the pages that are used.
-//! The table as a whole has no lock and never allocates, so a fork cannot leave it half changed. If a thread of the parent
-//! held the lock of a slot, the slot stays locked in the child, which uses other slots.
+//! The table is a fixed array of 1.5 MiB of zeros. The operating system provides only the pages that are used. The table as a whole has no
+//! lock and never allocates, so a fork cannot leave it half changed. If a thread of the parent held a slot's lock, the slot stays locked in
+//! the child, but the child uses other slots.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// The most values that a table can hold at the same time.
+/// The maximum number of values in a table at the same time.
 pub const SLOTS: usize = 1 << 16;
 
 const INDEX_BITS: u32 = 16;
@@ -44,13 +44,13 @@ pub enum Refused {
 }
 
 struct Slot<T> {
-    /// How many handles of this slot were freed. The valid handle has this number plus 1. It changes only while `value` is
+    /// How many handles of this slot were freed. The valid handle's generation is this number plus 1. It changes only while `value` is
     /// locked.
     generation: AtomicU32,
     value: Mutex<Option<Box<T>>>,
 }
 
-/// A fixed number of slots for values of one type, which handles name.
+/// A fixed number of slots for values of one type. A handle names a slot.
 pub struct Table<T: 'static> {
     slots: [Slot<T>; SLOTS],
     /// The index at which the search for a free slot begins.
@@ -97,7 +97,7 @@ impl<T> Table<T> {
         Err(Refused::Full)
     }
 
-    /// Calls `f` with the value, which is locked during the call. It never waits for the lock.
+    /// Calls `f` with the value, which is locked during the call. Never waits for the lock.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl<T> Table<T> {
         Ok(())
     }
 
-    /// Returns the slot and the generation that a handle names. Refuses the handle if that needs no lock.
+    /// Returns the slot and the generation that a handle names. Makes every check that does not need a lock.
     fn slot(&self, handle: Handle) -> Result<(&Slot<T>, u32), Refused> {
         let (pid, generation, index) = unpack(handle);
         if generation == 0 {
@@ -154,7 +154,7 @@ impl<T> Table<T> {
     }
 }
 
-/// Returns the value in a locked slot. Another thread may have freed it before the lock was taken; then the handle is stale.
+/// Returns the value in a locked slot. If another thread freed the value before the lock was taken, the handle is stale.
 fn live<'a, T>(
     slot: &Slot<T>,
     generation: u32,
@@ -166,7 +166,7 @@ fn live<'a, T>(
     }
 }
 
-/// The pid of this process; 0 until [`remember_pid`] was called.
+/// The pid of this process; 0 until [`remember_pid`] is called.
 static OWN_PID: AtomicU32 = AtomicU32::new(0);
 
 /// Stores the pid of this process, which saves a system call (0.1 to 0.3 µs) on every use of a handle. The caller must arrange that
@@ -175,7 +175,7 @@ pub fn remember_pid() {
     OWN_PID.store(std::process::id(), Ordering::Relaxed);
 }
 
-/// Returns true once [`remember_pid`] was called.
+/// Returns true after [`remember_pid`] was called.
 #[must_use]
 pub fn pid_is_remembered() -> bool {
     OWN_PID.load(Ordering::Relaxed) != 0

@@ -1,4 +1,4 @@
-//! Reads Arrow tables that another library hands over, for [`Combine`](crate::columns::combine::Combine).
+//! Reads another library's Arrow tables, for [`Combine`](crate::columns::combine::Combine).
 //!
 //! The basic idea is simple: the other library keeps its memory, and this module reads the values in place. An
 //! `Imported` takes over the stream and its schema. Each batch of the stream becomes a `Table`, which owns the
@@ -12,8 +12,8 @@
 //! "b"                    validity, bits                         Bools
 //! ```
 //!
-//! The consumer must believe the lengths that the other library states, because the C data interface does not transmit
-//! the sizes of buffers. `View::fits` checks the rest once per batch: the pointers and the outermost offsets.
+//! The consumer must trust the lengths that the other library states, because the C data interface does not transmit the sizes of buffers.
+//! `View::fits` checks the rest once per batch: the pointers and the outermost offsets.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int, CStr};
@@ -23,23 +23,23 @@ use super::arrow::{ArrowArray, ArrowArrayStream, ArrowSchema, StreamError, ENOME
 use crate::columns::batch::{push, with_room, Cell, NoMemory, Type};
 use crate::columns::combine::Rows;
 
-/// The most bytes of text that one column of one batch may have (1 GiB). Two such batches still fit offsets of 32 bits.
+/// The maximum number of bytes of text in one column of one batch (1 GiB). Two such batches still fit 32-bit offsets.
 const MAX_TEXT: usize = 1 << 30;
 
-/// An Arrow stream of another library. Dropping it releases the stream.
+/// Another library's Arrow stream. Dropping the value releases the stream.
 pub(super) struct Imported {
     stream: ArrowArrayStream,
     /// The name and the type of each column.
     pub(super) columns: Vec<(String, Type)>,
-    /// For each column, whether it is a text column with offsets of 64 bits (format `U`).
+    /// For each column, whether it is a text column with 64-bit offsets (format `U`).
     large: Vec<bool>,
 }
 
-/// Return the C string at `text`; an empty string if `text` is null.
+/// Returns the C string at `text`; an empty string if `text` is null.
 ///
 /// # Safety
 ///
-/// `text` is null, or points to a string that ends with a NUL and that nobody changes or frees during `'a`.
+/// `text` must be null, or point to a string that ends with a NUL and that nobody changes or frees during `'a`.
 unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     if text.is_null() {
         return Cow::default();
@@ -53,11 +53,11 @@ impl Imported {
     ///
     /// # Errors
     ///
-    /// Fails if the stream is released already, has no schema, or has a column of a type that `scan()` never writes.
+    /// Fails if the stream is already released, has no schema, or has a column of a type that `scan()` never writes.
     ///
     /// # Safety
     ///
-    /// `stream` points to an `ArrowArrayStream` that obeys the Arrow C stream interface.
+    /// `stream` must point to an `ArrowArrayStream` that obeys the Arrow C stream interface.
     pub(super) unsafe fn new(stream: *mut ArrowArrayStream) -> Result<Self, StreamError> {
         let mut imported = Self {
             // SAFETY: the caller guarantees that `stream` points to a valid struct. The interface allows moving it: copy
@@ -136,13 +136,13 @@ impl Imported {
         }))
     }
 
-    /// Returns why a call of the stream failed: its own error text, if it has one.
+    /// Returns why a call to the stream failed: the stream's own error text, if it has one.
     fn error(&mut self, status: c_int) -> StreamError {
         if status == ENOMEM {
             return StreamError::NoMemory;
         }
         let last = self.stream.get_last_error;
-        // SAFETY: the stream is alive. Its error text is valid until the next call of the stream, and is copied before that.
+        // SAFETY: the stream is alive. Its error text is valid until the next call to the stream, and is copied before then.
         let reason = last.map(|last| unsafe { text(last(&raw mut self.stream)) });
         let reason = reason.filter(|reason| !reason.is_empty());
         StreamError::Other(reason.unwrap_or("its stream failed".into()).into_owned())
@@ -152,7 +152,7 @@ impl Imported {
     ///
     /// # Safety
     ///
-    /// `array` has the schema of this stream and is not released as long as a view is used.
+    /// `array` must have this stream's schema and must not be released as long as a view is used.
     unsafe fn views(&self, array: &ArrowArray, views: &mut Vec<View>) -> Option<()> {
         if array.n_children != i64::try_from(self.columns.len()).ok()? {
             return None;
@@ -191,7 +191,7 @@ impl Imported {
     }
 }
 
-/// One batch of rows in the memory of another library.
+/// One batch of rows in another library's memory.
 pub(super) struct Table {
     columns: Vec<View>,
     rows: usize,
@@ -222,12 +222,12 @@ impl Rows for Table {
 struct View {
     /// The validity bits: 1 for a value, 0 for a null. A null pointer means that no row is null.
     valid: *const u8,
-    /// The index in the buffers of the batch's first row.
+    /// The index of the batch's first row in the buffers.
     offset: usize,
     values: Values,
 }
 
-/// The values of a column, by their layout in memory. The offsets of a text come before its bytes.
+/// A column's values, by their layout in memory. For texts, the first pointer is to the offsets, and the second to the bytes.
 enum Values {
     Text(*const i32, *const u8),
     LargeText(*const i64, *const u8),
@@ -236,12 +236,12 @@ enum Values {
 }
 
 impl View {
-    /// Returns true if the view can be read for `rows` rows: the values are not null and aligned, and the first and the
-    /// last offset of a text are in order and at most [`MAX_TEXT`] apart.
+    /// Returns true if the view can be read for `rows` rows: the pointers to the values are aligned and not null, and in a text column the
+    /// first and the last offset are in order and at most [`MAX_TEXT`] apart.
     ///
     /// # Safety
     ///
-    /// The buffers obey the C data interface and have `offset + rows` rows.
+    /// The buffers must obey the C data interface and have `offset + rows` rows.
     unsafe fn fits(&self, rows: usize) -> bool {
         let (first, last) = (self.offset, self.offset + rows);
         let is_text = |begin: Option<usize>, end: Option<usize>| {
@@ -249,7 +249,7 @@ impl View {
                 .zip(end)
                 .is_some_and(|(begin, end)| begin <= end && end - begin <= MAX_TEXT)
         };
-        // SAFETY: the caller guarantees `last` rows, and a text column has one offset more than rows: `last` is an index.
+        // SAFETY: the caller guarantees `last` rows, and a text column has one offset more than rows, so `last` is a valid index.
         rows == 0
             || match self.values {
                 Values::Text(at, _) => {
@@ -269,7 +269,7 @@ impl View {
             }
     }
 
-    /// Returns the value at index `row` of the buffers.
+    /// Returns the value at index `row` in the buffers.
     ///
     /// # Safety
     ///
@@ -312,7 +312,7 @@ fn is_there<T>(buffer: *const T) -> bool {
 ///
 /// # Safety
 ///
-/// `at` is aligned and points to more than `index` numbers.
+/// `at` must be aligned and point to more than `index` numbers.
 #[inline]
 unsafe fn text_offset<T: Copy + TryInto<usize>>(at: *const T, index: usize) -> Option<usize> {
     // SAFETY: the caller guarantees that there is an aligned number at `index`.

@@ -5,11 +5,11 @@ use crate::kinds::peek::peek_lines;
 use crate::kinds::scan::KindSpans;
 use crate::simd::Level;
 
-/// The most different kinds that one call of [`cw_peek_lines`] can find.
+/// The maximum number of different kinds that one [`cw_peek_lines`] call can find.
 const MAX_KINDS: usize = 64;
 
-/// The kind of a line: the places in the data of its three tags, such as `stream_event`, (absent), `text_delta`. A tag is the content
-/// of a JSON string, without its quotes, and still escaped.
+/// The kind of a line: where its three tags are in the data, such as `stream_event`, (absent), `text_delta`. A tag is the content of a JSON
+/// string, without its quotes, and with its escapes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwKind {
@@ -23,9 +23,9 @@ pub struct CwKind {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwPeeked {
-    /// Lines whose kind was written to `ids`.
+    /// The number of lines whose kind was written to `ids`.
     pub lines: u64,
-    /// Different kinds of these lines, written to `kinds`.
+    /// The number of different kinds that were written to `kinds`.
     pub kinds: u64,
     /// Where in the data the next call begins.
     pub next: u64,
@@ -33,13 +33,13 @@ pub struct CwPeeked {
 
 /// Finds the kinds of the lines in the `len` bytes at `data`, from byte `start` on.
 ///
-/// It writes one byte per line to `ids`: the index of the line's kind in `kinds`. The call stops when `ids` or `kinds` is
-/// full; the caller repeats it until `next` is `len`. With `plain` not 0 it uses no vector instructions, which tests compare.
+/// Writes one byte per line to `ids`: the index of the line's kind in `kinds`. Stops when `ids` or `kinds` is full; the caller repeats the
+/// call until `next` is `len`. If `plain` is not 0, does not use vector instructions; tests compare the results.
 ///
 /// # Safety
 ///
-/// `data` is null with `len` 0, or points to `len` readable bytes that no thread writes during the call. `ids` is null or has
-/// room for `most_lines` bytes, `kinds` is null or has room for `most_kinds` structs, and `out` is null or writable.
+/// `data` must be null with `len` 0, or point to `len` readable bytes that no thread writes during the call. `ids` must be null or have
+/// room for `most_lines` bytes, `kinds` must be null or have room for `most_kinds` structs, and `out` must be null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_peek_lines(
     data: *const u8,

@@ -8,10 +8,10 @@
 //! if (status < 0) { /* CW_ERROR_… */ }
 //! ```
 //!
-//! A function returns a status: [`CW_NOTHING`] (0) or a positive number for success, a negative number for an error. It writes
-//! its result through an out-pointer. A panic must not unwind into C, so it is caught and becomes [`CW_ERROR_PANIC`]. Buffers,
-//! drains and scans are named by [handles](crate::ffi::handle), not pointers: using a freed one is an error, not undefined
-//! behaviour. The caller must only guarantee that the other pointers are valid; each function states this under *Safety*.
+//! A function returns a status: [`CW_NOTHING`] (0) or a positive number for success, a negative number for an error. It writes its result
+//! through an out-pointer. A panic must not unwind into C, so the function catches it and returns [`CW_ERROR_PANIC`]. Buffers, drains and
+//! scans are named by [handles](crate::ffi::handle), not pointers: using a freed handle is an error, not undefined behaviour. The caller
+//! must only guarantee that the other pointers are valid; each function states this under *Safety*.
 //!
 //! * This file: the statuses, and the helpers that every function uses.
 //! * [`buffer`]: line buffers.
@@ -53,14 +53,14 @@ mod python;
 #[cfg(target_os = "linux")]
 mod shared;
 
-/// The version of this ABI, incremented with every change of a function, a struct or a constant in this folder. Python compares it
-/// when it loads the library, because an editable install may leave an old library behind.
+/// The version of this ABI. Increment it with every change to a function, a struct or a constant in this folder. Python compares it when it
+/// loads the library, because an editable install may leave an old library behind.
 pub const CW_ABI_VERSION: u32 = 16;
 
 /// The status of success.
 pub const CW_NOTHING: i32 = 0;
 
-/// A pointer is null that must not be, or a length or an option is out of range.
+/// A pointer is null although it must not be, or a length or an option is out of range.
 pub const CW_ERROR_ARGUMENT: i32 = -1;
 /// The handle is 0 or freed, or was never returned to a caller.
 pub const CW_ERROR_STALE: i32 = -2;
@@ -70,15 +70,15 @@ pub const CW_ERROR_FORKED: i32 = -3;
 pub const CW_ERROR_IN_USE: i32 = -4;
 /// The call panicked, which is a bug in this library. The caller can only free the handle.
 pub const CW_ERROR_PANIC: i32 = -5;
-/// The call had no memory. Lines of the chunk may be lost.
+/// Memory ran out. Lines of the chunk may be lost.
 pub const CW_ERROR_MEMORY: i32 = -6;
 /// Too many handles are alive (see `handle::SLOTS`).
 pub const CW_ERROR_FULL: i32 = -7;
 /// The drains of the process have used up their budget, and this drain was made with `CW_OVERFLOW_ERROR`.
 pub const CW_ERROR_BUDGET: i32 = -8;
-/// This system has no drains, or this interpreter is not known.
+/// Drains do not exist on this system, or the library does not know this interpreter.
 pub const CW_ERROR_UNSUPPORTED: i32 = -9;
-/// A system call failed. The status is this number minus the errno: -1002 for `ENOENT`.
+/// A system call failed. The status is this number minus the errno, such as -1002 for `ENOENT`.
 pub const CW_ERROR_SYSTEM: i32 = -1000;
 
 impl From<NoMemory> for i32 {
@@ -105,12 +105,12 @@ pub extern "C" fn cw_abi_version() -> u32 {
     CW_ABI_VERSION
 }
 
-/// Adds the functions that Python calls without cffi to the dict at the address `dict`; see `python`. Returns
-/// [`CW_ERROR_UNSUPPORTED`] if the interpreter is not a `CPython` version that the library knows.
+/// Adds the functions that Python calls without cffi to the dict at the address `dict` (see `python`). Returns [`CW_ERROR_UNSUPPORTED`] if
+/// the interpreter is not a `CPython` version that the library knows.
 ///
 /// # Safety
 ///
-/// `dict` is the address of a living dict of this process's interpreter. This thread does not hold the interpreter's lock.
+/// `dict` must be the address of a live dict of this process's interpreter. This thread must not hold the interpreter's lock.
 #[no_mangle]
 pub unsafe extern "C" fn cw_python(dict: u64) -> i32 {
     guard(|| {
@@ -133,8 +133,8 @@ pub unsafe extern "C" fn cw_python(dict: u64) -> i32 {
     })
 }
 
-/// Runs the body of a C function, and turns a panic into [`CW_ERROR_PANIC`]. A panic may leave a buffer in any state. That does no
-/// harm: its handle is refused from then on ([`Refused::Broken`]).
+/// Runs the body of a C function, and turns a panic into [`CW_ERROR_PANIC`]. A panic may leave a buffer in any state. This is harmless,
+/// because its handle is refused from then on ([`Refused::Broken`]).
 fn guard(body: impl FnOnce() -> Result<i32, i32>) -> i32 {
     catch_unwind(AssertUnwindSafe(body))
         .unwrap_or(Err(CW_ERROR_PANIC))
@@ -145,7 +145,7 @@ fn guard(body: impl FnOnce() -> Result<i32, i32>) -> i32 {
 ///
 /// # Safety
 ///
-/// `data` is null with `len` 0, or points to `len` readable bytes that no code writes during `'a`.
+/// `data` must be null with `len` 0, or point to `len` readable bytes that no code writes during `'a`.
 unsafe fn bytes<'a>(data: *const u8, len: u64) -> Result<&'a [u8], i32> {
     if len == 0 {
         return Ok(&[]);
@@ -160,7 +160,7 @@ unsafe fn bytes<'a>(data: *const u8, len: u64) -> Result<&'a [u8], i32> {
 ///
 /// # Safety
 ///
-/// `data` is null with `len` 0, or points to `len` writable bytes that no other code reads or writes during `'a`.
+/// `data` must be null with `len` 0, or point to `len` writable bytes that no other code reads or writes during `'a`.
 unsafe fn bytes_mut<'a>(data: *mut u8, len: u64) -> Result<&'a mut [u8], i32> {
     if len == 0 {
         return Ok(&mut []);
@@ -170,7 +170,7 @@ unsafe fn bytes_mut<'a>(data: *mut u8, len: u64) -> Result<&'a mut [u8], i32> {
     Ok(unsafe { slice::from_raw_parts_mut(data, len) })
 }
 
-/// Returns `len` as a `usize`; an error if `data` is null or `len` is more than a slice may have.
+/// Returns `len` as a `usize`; an error if `data` is null or `len` is too long for a slice.
 fn length(data: *const u8, len: u64) -> Result<usize, i32> {
     let len = isize::try_from(len).map_err(|_| CW_ERROR_ARGUMENT)?;
     if data.is_null() {
@@ -183,7 +183,7 @@ fn length(data: *const u8, len: u64) -> Result<usize, i32> {
 ///
 /// # Safety
 ///
-/// `out` is null, or is aligned, writable, and not used by other code during `'a`.
+/// `out` must be null, or aligned, writable, and not used by other code during `'a`.
 unsafe fn place<'a, T>(out: *mut T) -> Result<&'a mut MaybeUninit<T>, i32> {
     // SAFETY: the caller guarantees an aligned, writable place. A `MaybeUninit` need not be initialised.
     unsafe { out.cast::<MaybeUninit<T>>().as_mut() }.ok_or(CW_ERROR_ARGUMENT)

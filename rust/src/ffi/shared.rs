@@ -1,7 +1,7 @@
 //! The one [`Shared`] of this process: the budget and the rescuer thread of all its drains.
 //!
-//! It is made by the first call that needs it. A forked child leaks its parent's and makes another one, because a thread of
-//! the parent may hold one of its locks at the moment of the fork.
+//! The first call that needs it creates it. A forked child leaks its parent's [`Shared`] and creates its own, because a thread of the
+//! parent may have held one of the locks at the moment of the fork.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
 use crate::drain::{Shared, DEFAULT_LIMIT};
 
-/// The [`Shared`] of this process; null before it is made, and again in a forked child.
+/// The [`Shared`] of this process; null before it is created, and again in a forked child.
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
-/// The budget in bytes for the next [`Shared`] that is made. A forked child inherits the budget of its parent here.
+/// The budget in bytes for the next [`Shared`]. A forked child inherits its parent's budget through this value.
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
 
-/// Returns the [`Shared`] of this process. The first call makes it; any thread may call this.
+/// Returns the [`Shared`] of this process. The first call creates it. Any thread may call this.
 pub(super) fn shared() -> &'static Shared {
     let mut shared = SHARED.load(Acquire);
     if shared.is_null() {
@@ -34,8 +34,8 @@ pub(super) fn shared() -> &'static Shared {
     unsafe { &*shared }
 }
 
-/// Forgets the parent's [`Shared`] in a forked child, but keeps its budget. It uses only atomics, because a child of a process with
-/// threads may only call async-signal-safe functions.
+/// Forgets the parent's [`Shared`] in a forked child, but keeps its budget. Uses only atomics, because in a forked child of a process with
+/// threads, only async-signal-safe functions may be called.
 pub(super) fn leave_to_parent() {
     let parents = SHARED.swap(ptr::null_mut(), AcqRel);
     // SAFETY: the pointer is null, or from `into_raw` and never freed. `limit` reads an atomic and takes no lock: in the child,
@@ -45,11 +45,11 @@ pub(super) fn leave_to_parent() {
     }
 }
 
-/// Starts the rescuer thread with all signals blocked. The system may deliver a signal to any thread that does not block it; if the
-/// rescuer took a signal, the wait of Python's main thread would not be interrupted.
+/// Starts the rescuer thread with all signals blocked. The system may deliver a signal to any thread that does not block it; if the rescuer
+/// received a signal, the signal would not interrupt a wait in Python's main thread.
 ///
-/// A thread inherits its mask from the thread that starts it, so this function blocks the signals before the start, and
-/// restores its own mask after it.
+/// A thread inherits its mask from the thread that starts it, so this function blocks the signals before it starts the thread, and then
+/// restores its own mask.
 fn spawn(body: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();

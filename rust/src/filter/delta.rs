@@ -1,16 +1,16 @@
 //! Decides whether a delta may be merged with other deltas, and finds its text, uuid and index.
 //!
 //! The basic idea is simple: a line such as `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":…},…}` is
-//! *mergeable* if all JSON parsers agree about it. It has to be strictly valid JSON and UTF-8, without a key twice in an object on a path
-//! ([`scan`](crate::kinds::scan)). The kind of its delta is known, `event.index` is an integer, and session, parent and uuid are strings
-//! without a backslash.
+//! *mergeable* if all JSON parsers agree about it. It must be strictly valid JSON and UTF-8, and no object on a path
+//! ([`scan`](crate::kinds::scan)) may have a key twice. The kind of its delta is known, `event.index` is an integer, and session, parent
+//! and uuid are strings without a backslash.
 //!
 //! Decoders refuse some valid JSON: deeply nested values, and numbers out of range. If two such lines were merged, they would become one
 //! invalid line instead of two. So a line is not mergeable if it has more than [`MAX_DEPTH`] open containers, or a number with an exponent
 //! or more than [`MAX_DIGITS`] bytes.
 //!
 //! The time is linear in the length of the line, except for a sort of the keys. There is no recursion.
-// The operations are inlined into one function per engine: vector instructions may be used only there.
+// The operations are inlined into one function per engine, because only this function may use vector instructions.
 #![allow(clippy::inline_always)]
 
 use std::collections::TryReserveError;
@@ -19,11 +19,11 @@ use crate::kinds::scan::{meaning, meaning_escaped, Key, Path, Scan};
 use crate::kinds::string::{decoded, Span};
 use crate::simd::Engine;
 
-/// The most open arrays and objects in a mergeable delta. The line itself counts.
+/// The maximum number of open arrays and objects in a mergeable delta, including the line itself.
 pub const MAX_DEPTH: usize = 64;
-/// The most bytes of a mergeable delta, with its LF. To merge a longer delta takes as long as to decode it.
+/// The maximum length in bytes of a mergeable delta, including its LF. Merging a longer delta takes as long as decoding it.
 pub const MAX_BYTES: usize = 4 * 1024;
-/// The most bytes of a number in a mergeable delta.
+/// The maximum length in bytes of a number in a mergeable delta.
 pub const MAX_DIGITS: usize = 64;
 
 /// The parts of a mergeable delta, as spans of the data.
@@ -31,7 +31,7 @@ pub const MAX_DIGITS: usize = 64;
 pub struct Delta {
     /// The kind of the delta.
     pub kind: DeltaKind,
-    /// The text of the delta. Its escapes are not decoded.
+    /// The delta's text. Its escapes are not decoded.
     pub text: Span,
     /// `uuid`.
     pub uuid: Option<Span>,
@@ -66,7 +66,7 @@ impl DeltaKind {
         }
     }
 
-    /// Returns the kind of delta of a scanned line by its tags; `None` if the line is not a known delta.
+    /// Returns the delta kind of a scanned line from its tags; `None` if the line is not a known delta.
     #[must_use]
     pub fn of(data: &[u8], scan: &Scan) -> Option<Self> {
         let kind = &scan.kind;
@@ -82,7 +82,7 @@ impl DeltaKind {
     }
 }
 
-/// Memory for [`check`], which it reuses for the next line.
+/// Memory that [`check`] reuses for the next line.
 #[derive(Debug, Default)]
 pub struct Scratch {
     keys: Vec<(Path, Span)>,
@@ -96,8 +96,8 @@ impl Scratch {
     }
 }
 
-/// Returns the parts of the line `data[from..end]`, which has no LF; `None` if the line is not mergeable. The caller has scanned the line: it
-/// is clear, and has a delta of this kind.
+/// Returns the parts of the line `data[from..end]`, which has no LF; `None` if the line is not mergeable. The caller must have scanned the
+/// line and found that it is clear and has a delta of this kind.
 ///
 /// # Errors
 ///
@@ -172,7 +172,7 @@ struct Parser<'a> {
     depth: usize,
     /// A bit for each open container: 1 for an object, 0 for an array. The lowest bit is the innermost container.
     objects: u64,
-    /// The innermost open object on a path; `None` before the object of the line begins.
+    /// The innermost open object on a path; `None` before the line's object begins.
     path: Option<Path>,
     /// The number of open containers inside `path`.
     inner: usize,

@@ -1,11 +1,11 @@
 //! The open groups of deltas that the filter merges.
 //!
-//! The basic idea is simple: of three deltas with the texts `Hel`, `lo` and `!`, a group keeps the first line, appends the texts of the later
-//! lines, and remembers the uuid of the last line. When it is closed, it writes the first line with the text `Hello!` and the last uuid.
-//! The texts keep their escapes.
+//! The basic idea is simple: if three deltas have the texts `Hel`, `lo` and `!`, a group keeps the first line, appends the later texts, and
+//! remembers the last uuid. When the group is closed, it writes the first line with the text `Hello!` and the last uuid. The texts keep
+//! their escapes.
 //!
-//! The key of a group is the session, the parent, the index and the kind of its deltas. At most [`MAX_OPEN`] groups are open, so it takes
-//! little time to find one.
+//! A group's key is the session, the parent, the index and the kind of its deltas. At most [`MAX_OPEN`] groups are open, so finding one
+//! takes little time.
 
 // The functions that run for each delta are inlined into one function per engine.
 #![allow(clippy::inline_always)]
@@ -17,13 +17,13 @@ use crate::kinds::string::Span;
 use crate::lines::place::Place;
 use crate::simd::PAD;
 
-/// The most open groups.
+/// The maximum number of open groups.
 pub const MAX_OPEN: usize = 64;
 
 /// Open groups, in the order of their first lines.
 #[derive(Debug, Default)]
 pub struct Groups {
-    /// The first `open` groups are open. The others are kept to reuse their memory.
+    /// The first `open` groups are open. The closed groups after them are kept to reuse their memory.
     all: Vec<Group>,
     /// The hashes of the keys of the open groups.
     hashes: Vec<u64>,
@@ -40,7 +40,7 @@ struct Group {
     line: Vec<u8>,
     /// The text and uuid of the first line, as spans of `line`.
     parts: Parts,
-    /// The length of `line` without its LF and without the uuid.
+    /// The length of `line` without its LF and uuid.
     fixed: usize,
     /// The joined texts of the later lines.
     more: Vec<u8>,
@@ -66,7 +66,7 @@ impl Groups {
         self.open
     }
 
-    /// Returns the memory of all groups, in bytes.
+    /// Returns how many bytes of memory all groups hold.
     #[must_use]
     pub fn held(&self) -> usize {
         let each = |group: &Group| {
@@ -84,14 +84,14 @@ impl Groups {
         open.position(|(group, &known)| known == hash && group.key == key)
     }
 
-    /// Returns whether the line `data[from..end]` equals the first line of group `at`, except for text and uuid.
+    /// Returns whether the line `data[from..end]` equals the first line of group `at`, except for the text and the uuid.
     #[must_use]
     pub fn is_like(&self, at: usize, data: &[u8], from: usize, end: usize, parts: Parts) -> bool {
         let group = &self.all[at];
         Pieces::of(&group.line, group.parts) == Pieces::of(&data[from..end], parts.moved(from))
     }
 
-    /// Returns the length of the merged line of group `at` with one more delta, without LF.
+    /// Returns how long the merged line of group `at` would be with one more delta, without the LF.
     #[inline]
     #[must_use]
     pub fn merged_len(&self, at: usize, parts: Parts) -> usize {
@@ -103,7 +103,7 @@ impl Groups {
     ///
     /// # Errors
     ///
-    /// Memory ran out. The group is not open then.
+    /// Memory ran out, and the group is not open.
     pub fn begin(
         &mut self,
         key: &[u8],
@@ -142,7 +142,7 @@ impl Groups {
     ///
     /// # Errors
     ///
-    /// Memory ran out. The group has not changed then.
+    /// Memory ran out, and the group is unchanged.
     #[inline(always)]
     pub fn add(&mut self, at: usize, data: &[u8], parts: Parts) -> Result<(), TryReserveError> {
         let group = &mut self.all[at];
@@ -166,11 +166,11 @@ impl Groups {
         Ok(())
     }
 
-    /// Closes all groups, and calls `each` with the merged line of each group; see [`Filter::close`](super::Filter::close).
+    /// Closes all groups, and calls `each` with each group's merged line; see [`Filter::close`](super::Filter::close).
     ///
     /// # Errors
     ///
-    /// Memory ran out. The lines of some groups are lost then.
+    /// Memory ran out, and the lines of some groups are lost.
     pub fn close(
         &mut self,
         mut each: impl FnMut(&[u8], usize, Place),
@@ -194,7 +194,7 @@ impl Groups {
         self.open = 0;
     }
 
-    /// Frees memory of closed groups until the groups hold at most `most` bytes.
+    /// Frees the memory of closed groups until all groups hold at most `most` bytes.
     pub fn shrink(&mut self, most: usize) {
         self.made.shrink_to(most / 2);
         while self.held() > most {
@@ -214,7 +214,7 @@ impl Group {
         self.line.len() + self.more.len() + self.last.len()
     }
 
-    /// Appends the merged line. The caller has reserved room.
+    /// Appends the merged line. The caller must have reserved room for it.
     fn write(&self, block: &mut Vec<u8>) {
         let pieces = Pieces::of(&self.line, self.parts);
         let text = [self.parts.text.of(&self.line), &self.more];
@@ -243,7 +243,7 @@ impl Group {
     }
 }
 
-/// The order of text and uuid in a line.
+/// The order of the text and the uuid in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The line has no uuid.
@@ -255,7 +255,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Returns the text and the uuid of a line with this order from its spans in the order of the bytes.
+    /// Returns the text and the uuid from two spans that are in the order of their bytes.
     #[inline]
     #[must_use]
     pub fn parts(self, [one, two]: [Span; 2]) -> Parts {
@@ -302,7 +302,7 @@ impl<'a> Pieces<'a> {
 }
 
 impl Parts {
-    /// Returns the order of text and uuid.
+    /// Returns the order of the text and the uuid.
     #[must_use]
     pub fn order(self) -> Order {
         match self.uuid {
@@ -325,8 +325,8 @@ impl Parts {
     }
 }
 
-/// Writes the key of a group: the kind, the index, the session and the parent. None of these has a quote or a control byte, so the quote
-/// or NUL byte between them separates them, and different keys have different bytes.
+/// Writes the key of a group: the kind, the index, the session and the parent. These parts never have a quote or a control byte, so the
+/// quote or NUL byte between them separates them, and different keys have different bytes.
 ///
 /// # Errors
 ///
@@ -342,14 +342,14 @@ pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), Tr
     Ok(())
 }
 
-/// Returns a hash of all complete groups of 8 bytes. Different keys may have the same hash, and input can be made to have it: the caller
-/// compares the keys, too.
+/// Returns a hash of all complete 8-byte groups. Different keys may have the same hash, and an attacker can construct such keys, so the
+/// caller also compares the keys.
 fn hash(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let (mut sum, mut factor) = (0_u64, FACTOR);
     for word in bytes.chunks_exact(8) {
         if let Some(&word) = word.first_chunk() {
-            // No multiplication waits for the result of another.
+            // The multiplications do not depend on each other, so the processor runs them in parallel.
             sum = sum.wrapping_add(u64::from_le_bytes(word).wrapping_mul(factor));
             factor = factor.wrapping_add(FACTOR << 1);
         }
@@ -357,8 +357,8 @@ fn hash(bytes: &[u8]) -> u64 {
     sum
 }
 
-/// To copy a span of at most this length, copy this many bytes and truncate: the compiler inlines a copy of fixed length, any other copy
-/// calls memcpy.
+/// To copy a span of at most this length, copy this many bytes and truncate: the compiler inlines a copy of fixed length, but calls memcpy
+/// for any other copy.
 const SHORT: usize = 64;
 
 /// Appends the bytes of a span to `to`; returns an error if memory runs out.

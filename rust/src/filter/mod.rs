@@ -1,4 +1,4 @@
-//! Reduces lines before they are decoded: skips other kinds (`only`), merges deltas (`coalesce`).
+//! Reduces lines before they are decoded: skips unwanted kinds (`only`) and merges deltas (`coalesce`).
 //!
 //! The caller has complete lines, and alternates two calls. [`Filter::take`] goes past lines that are skipped or merged, and returns
 //! the length of the unchanged lines after them. Then [`Filter::close`] gives the merged lines, and the caller reads
@@ -6,31 +6,32 @@
 //!
 //! # Skipping
 //!
-//! A line is skipped if and only if its kind ([`scan`](crate::kinds::scan)) has a type and matches none of the [`names`]. Nothing
-//! else is checked.
+//! A line is skipped if and only if its kind ([`scan`](crate::kinds::scan)) has a type but does not match any of the [`names`]. The filter
+//! checks nothing else.
 //!
 //! # Merging
 //!
 //! Mergeable deltas ([`delta`]) of the same key form a group ([`group`]), which is open until
 //!
-//! * any other line comes, kept or skipped (a blank line does not count),
-//! * a delta with the same key comes, but differs in other bytes,
+//! * any other line arrives, kept or skipped (a blank line does not count),
+//! * a delta arrives that has the same key but differs in other bytes,
 //! * the merged line would exceed the limit,
 //! * a new group is needed while [`MAX_OPEN`] are open, or
 //! * the chunk ends.
 //!
-//! Then all groups are closed, in the order of their first lines. So the text of each key stays the same, and only deltas of
-//! different keys change their order. A stream of many sessions costs no more per line than a stream of few, but deltas of more
-//! than [`MAX_OPEN`] sessions that take turns are not merged.
+//! Then all groups are closed, in the order of their first lines. So each key's text stays the same, and only deltas with different keys
+//! change their order. A stream with many sessions costs no more per line than a stream with few, but if more than [`MAX_OPEN`] sessions
+//! take turns, their deltas are not merged.
 //!
 //! # Costs
 //!
-//! Linear in the data, without recursion. A line that fits a [`template`](crate::kinds::template) takes about as much time as comparing
-//! it with another line. Other lines are scanned. A skipped line allocates nothing, and a kept line is not copied.
+//! The time is linear in the length of the data, and there is no recursion. A line that fits a [`template`](crate::kinds::template) takes
+//! about as much time as comparing it with another line. Other lines are scanned. A skipped line allocates nothing, and a kept line is not
+//! copied.
 //!
-//! Without `only`, lines are scanned only to be merged, so the filter keeps a line unscanned if its first tags show that it is not a
-//! delta. Scans and new groups cost credit, and merged lines earn it. When the credit is used up, the filter keeps the next
-//! `PAUSE_BYTES` unseen.
+//! Without `only`, the filter scans lines only to merge them, so it keeps a line without a scan if its first tags show that it is not a
+//! delta. Scans and new groups cost credit, and merged lines earn it. When the credit is used up, the filter keeps the next `PAUSE_BYTES`
+//! without looking at them.
 //!
 //! [`Filter::take`]: crate::filter::Filter::take
 //! [`Filter::close`]: crate::filter::Filter::close
@@ -38,7 +39,7 @@
 //! [`delta`]: crate::filter::delta
 //! [`group`]: crate::filter::group
 //! [`MAX_OPEN`]: crate::filter::group::MAX_OPEN
-// The operations are inlined into one function per engine: vector instructions may be used only there.
+// The operations are inlined into one function per engine, because only this function may use vector instructions.
 #![allow(clippy::inline_always)]
 
 pub mod delta;
@@ -57,33 +58,33 @@ use crate::lines::buffer::KEEP_BYTES;
 use crate::lines::place::Place;
 use crate::simd::{run, Level};
 
-/// Bytes of memory that each part keeps for the next lines.
+/// How many bytes of memory each part keeps for the next lines.
 const KEEP_GROUP_BYTES: usize = KEEP_BYTES / 4;
 const KEEP_SCRATCH_BYTES: usize = KEEP_BYTES / 16;
 const KEEP_TEMPLATE_BYTES: usize = KEEP_BYTES;
 
-/// The credit that a merged line earns, in units of 15 ns or so: the time that a message would have taken.
+/// The credit that a merged line earns, in units of about 15 ns: the time that a separate message would have taken.
 const MERGED: u32 = 8;
-/// The price of a scan, with the check of a delta.
+/// The cost of scanning a line and checking its delta.
 const SCAN: u32 = 40;
-/// The price of a new group, whose line is copied.
+/// The cost of a new group, including the copy of its line.
 const OPEN: u32 = 16;
-/// The price of a line that is kept because of its first tags.
+/// The cost of a line that is kept because of its first tags.
 const LOOK: u32 = 1;
-/// The most credit.
+/// The maximum credit.
 const MAX_CREDIT: u32 = 96 * SCAN;
-/// The bytes that are kept unseen when the credit is used up, and the credit after them.
+/// How many bytes the filter keeps without looking at them when the credit is used up, and the credit that it gets after them.
 const PAUSE_BYTES: usize = 32 * 1024;
 const PROBE: u32 = 3 * SCAN;
 
 /// The result of [`Filter::take`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Lines that were passed over: merged, skipped or blank.
+    /// The number of lines that were merged, skipped or blank.
     pub lines: usize,
-    /// Their length, with LFs.
+    /// The length of these lines in bytes, including LFs.
     pub bytes: usize,
-    /// Length of the lines after them that are kept as they are, with LFs. Some may exceed the limit.
+    /// The length in bytes, including LFs, of the unchanged lines after them. Some may exceed the limit.
     pub kept: usize,
 }
 
@@ -94,19 +95,19 @@ pub struct Filter {
     coalesce: bool,
     level: Level,
     groups: Groups,
-    /// Number of times that the groups were closed.
+    /// How often the groups were closed.
     closed: u64,
     templates: Templates<Known>,
-    /// The key of the last delta that was scanned.
+    /// The key of the delta that was scanned last.
     key: Vec<u8>,
     scratch: delta::Scratch,
-    /// Credit for scans without `only`. Tests set it.
+    /// The credit for scans without `only`. Tests set it.
     pub credit: u32,
-    /// Bytes that the filter still keeps unseen.
+    /// How many more bytes the filter keeps without looking at them.
     pause: usize,
-    /// Lines skipped since the filter was made.
+    /// The number of lines skipped since the filter was created.
     pub skipped: u64,
-    /// Lines merged into the line of an earlier delta since the filter was made.
+    /// The number of lines merged into an earlier delta's line since the filter was created.
     pub merged: u64,
 }
 
@@ -115,11 +116,11 @@ pub struct Filter {
 enum Verdict {
     Skip,
     Keep,
-    /// Merge a delta. Its key is in its template, or else in `Filter::key`.
+    /// Merge a delta. Its key is in its template if it has one, and otherwise in `Filter::key`.
     Merge(Parts),
 }
 
-/// What to do with the lines of a template.
+/// What to do with the lines that fit a template.
 #[derive(Debug)]
 enum Known {
     Skip,
@@ -127,14 +128,14 @@ enum Known {
     Merge {
         key: Vec<u8>,
         order: Order,
-        /// The group of the last such line. It is open if `closed` is still that of the filter.
+        /// The group of the last such line. It is still open if `closed` equals the filter's `closed`.
         group: usize,
         closed: u64,
     },
 }
 
 impl Filter {
-    /// A filter that keeps lines of the kinds in `only` (`None` for all; see [`Names`]), and lines of unclear kind.
+    /// Returns a filter that keeps the lines whose kind is in `only` (`None` for all; see [`Names`]), and unclear lines.
     #[must_use]
     pub fn new(only: Option<&[&str]>, coalesce: bool, level: Level) -> Self {
         Self {
@@ -153,24 +154,24 @@ impl Filter {
         }
     }
 
-    /// Whether the filter can do anything with the lines that a chunk completes. A single line has no other to be merged with.
+    /// Returns whether the filter can do anything with the lines that a chunk completes. A single line cannot be merged.
     #[must_use]
     pub fn is_for(&self, chunk: &[u8]) -> bool {
         self.names.is_some() || memchr::memchr_iter(b'\n', chunk).take(2).count() == 2
     }
 
-    /// Whether a line of this length is kept as it is, whatever its kind.
+    /// Returns whether the filter keeps every line of this length unchanged, whatever its kind.
     #[must_use]
     pub fn keeps(&self, bytes: usize) -> bool {
         self.names.is_none() && bytes > delta::MAX_BYTES
     }
 
-    /// Takes complete lines, up to the first that needs the groups to be closed before it, or that is not kept after kept lines.
-    /// `place` is that of `data[0]`. A merged line gets at most `max_line` bytes, without its LF.
+    /// Takes complete lines. Stops before a line that closes the groups, and before a skipped or merged line that follows kept lines.
+    /// `place` is where `data[0]` is in the stream. A merged line has at most `max_line` bytes, without its LF.
     ///
     /// # Errors
     ///
-    /// When memory cannot be had. Lines may be lost then.
+    /// Memory ran out, and lines may be lost.
     pub fn take(
         &mut self,
         data: &[u8],
@@ -186,12 +187,12 @@ impl Filter {
         run(take.filter.level, take)
     }
 
-    /// Closes all groups. Calls `each` with each merged line: bytes that begin with the line, its length with its LF, and where its first
-    /// delta was. [`PAD`](crate::simd::PAD) bytes follow the line.
+    /// Closes all groups. Calls `each` for each merged line, with bytes that begin with the line, the line's length including its LF, and
+    /// the place of its first delta. [`PAD`](crate::simd::PAD) bytes follow the line.
     ///
     /// # Errors
     ///
-    /// When memory cannot be had. Some groups are lost then.
+    /// Memory ran out, and some groups are lost.
     pub fn close(&mut self, each: impl FnMut(&[u8], usize, Place)) -> Result<(), TryReserveError> {
         if self.groups.open() == 0 {
             return Ok(());
@@ -205,10 +206,10 @@ impl Filter {
         self.credit = self.credit.max(credit);
     }
 
-    /// Ends a chunk: keeps at most twice [`KEEP_BYTES`] of memory, most of it for templates.
+    /// Ends a chunk. Keeps at most twice [`KEEP_BYTES`] of memory, most of it for templates.
     pub fn rest(&mut self) {
         if self.groups.open() > 0 {
-            // After an error, the open groups must not come out later.
+            // After an error, a later call must not return the open groups.
             self.groups.abandon();
             self.closed += 1;
         }
@@ -222,7 +223,7 @@ impl Filter {
         }
     }
 
-    /// Bytes of memory held.
+    /// Returns the number of bytes of memory held.
     #[must_use]
     pub fn held(&self) -> usize {
         self.groups.held() + self.held_by_templates() + self.scratch.held() + self.key.capacity()
@@ -236,7 +237,7 @@ impl Filter {
         self.templates.held() + keys.sum::<usize>()
     }
 
-    /// Whether a last line without LF is kept. Counts it as skipped if not.
+    /// Returns whether a last line without LF is kept. If it is not, counts it as skipped.
     pub fn keeps_last(&mut self, line: &[u8]) -> bool {
         if self.names.is_none() {
             return true;

@@ -3,20 +3,20 @@
 use crate::kinds::scan::KindSpans;
 use crate::kinds::string::is;
 
-/// Names of kinds. Each is a type, perhaps a subtype, and perhaps a detail, with slashes between:
+/// Names of kinds. Each name is a type, optionally followed by a subtype and a detail, separated by slashes:
 /// `stream_event/content_block_delta/text_delta`.
 #[derive(Debug)]
 pub struct Names(Vec<Vec<Vec<u8>>>);
 
 impl Names {
-    /// Splits the names.
+    /// Splits each name at its slashes.
     #[must_use]
     pub fn new(names: &[&str]) -> Self {
         let parts = |name: &&str| name.split('/').map(Into::into).collect();
         Self(names.iter().map(parts).collect())
     }
 
-    /// Whether to keep a line of this kind, with its tags in `data`: its kind begins with one of the names, or is unclear.
+    /// Returns whether to keep a line of this kind: its kind begins with one of the names, or is unclear. Its tags are spans of `data`.
     #[must_use]
     pub fn want(&self, data: &[u8], kind: &KindSpans) -> bool {
         let tags = [kind.name, kind.subtype, kind.detail];

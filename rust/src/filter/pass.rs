@@ -1,7 +1,7 @@
 //! One pass of a filter over the complete lines of a chunk.
 //!
-//! The basic idea is simple: of five lines `skip`, `skip`, `keep`, `keep`, `skip`, a pass skips the first two and keeps the next two: its result
-//! is one block of skipped or merged lines, and then one block of kept lines. The last line needs another pass.
+//! The basic idea is simple: if the filter wants to skip, skip, keep, keep and skip five lines, a pass skips the first two and keeps the
+//! next two. Its result is one block of skipped or merged lines, and then one block of kept lines. The fifth line needs another pass.
 
 use std::collections::TryReserveError;
 
@@ -61,7 +61,7 @@ impl Operation for Take<'_> {
 pub(super) struct Pass<'a> {
     pub data: &'a [u8],
     pub max_line: usize,
-    /// The place of `data`.
+    /// Where `data` begins in the stream.
     pub place: Place,
     /// The number of skipped or merged lines, all before the kept lines.
     pub lines: usize,
@@ -96,8 +96,8 @@ impl Pass<'_> {
 }
 
 impl Filter {
-    /// Returns the end of the lines to keep without a scan, for a filter that only merges: of the next line if it cannot be merged, or of
-    /// several lines if the credit is used up. Returns `None` if the next line is to be scanned.
+    /// Returns the end of the lines to keep without a scan, for a filter that only merges: the next line if it cannot be merged, or several
+    /// lines if the credit is used up. Returns `None` if the next line must be scanned.
     #[inline(always)]
     fn end_unseen<E: Engine>(&mut self, engine: E, data: &[u8], from: usize) -> Option<usize> {
         if self.credit < SCAN {
@@ -119,7 +119,8 @@ impl Filter {
         Some(end)
     }
 
-    /// Decides whether to keep, skip or merge a scanned and clear line. Returns the decision, and the index of a template made of the line.
+    /// Decides whether to keep, skip or merge a scanned and clear line. Returns the decision, and the index of the line's template if it
+    /// made one.
     #[inline(always)]
     fn judge<E: Engine>(
         &mut self,
@@ -141,7 +142,7 @@ impl Filter {
             let index = pays.then(|| self.templates.add(data, from, end, gaps, false, known));
             return Ok((verdict, index.flatten()));
         };
-        // No template for a delta that cannot be merged: the reason may not apply to the next line that fits.
+        // A delta that cannot be merged does not get a template, because the reason may not apply to the next line that fits.
         if end - from > MAX_BYTES {
             return Ok((Verdict::Keep, None));
         }
@@ -174,8 +175,8 @@ impl Filter {
         Ok((Verdict::Merge(parts), index))
     }
 
-    /// Adds the next line, a delta, to its group, or opens a group. `known` is the template with the key of the line; if it is `None`, the key
-    /// is `self.key`. A line that is added to a group earns the credit `earned`. Returns false if the groups have to be closed first.
+    /// Adds the next line, a delta, to its group, or opens a group. `known` is the template with the key of the line; if it is `None`, the
+    /// key is `self.key`. A line that is added to a group earns the credit `earned`. Returns false if the groups must be closed first.
     fn merge(
         &mut self,
         known: Option<usize>,
@@ -217,7 +218,8 @@ impl Filter {
     }
 }
 
-/// Takes lines until one fits no template, or needs a group to be opened or closed. Returns the template of the next line, if it fits one.
+/// Takes lines until one does not fit any template, or requires opening or closing a group. Returns the template of the next line, if it
+/// fits one.
 struct FittingLines<'s, 'c, 'd>(&'s mut Filter, &'c mut Pass<'d>);
 
 impl Operation for FittingLines<'_, '_, '_> {
@@ -345,7 +347,7 @@ impl Operation for NextLine<'_, '_, '_> {
                 pass.is_over = filter.groups.open() > 0;
             }
             Verdict::Merge(parts) => {
-                // A merged line earns the credit that its scan has cost.
+                // A merged line earns back the credit that its scan cost.
                 let earned = if fitting.is_none() {
                     MERGED + SCAN
                 } else {

@@ -14,14 +14,14 @@ fn delta(session: &str, text: &str, uuid: &str) -> String {
     )
 }
 
-/// A filter that scans whatever it may merge.
+/// Returns a filter with enough credit to scan every line that it may merge.
 fn unsparing(only: Option<&[&str]>, coalesce: bool, level: Level) -> Filter {
     let mut filter = Filter::new(only, coalesce, level);
     filter.credit = u32::MAX / 2;
     filter
 }
 
-/// What comes out of the lines of a chunk, each with the place where it began.
+/// Returns the lines that the filter lets through, each with the place where it began.
 fn out(filter: &mut Filter, data: &[u8], max_line: usize) -> Vec<(Place, Vec<u8>)> {
     let mut found = Vec::new();
     let mut place = Place::default();
@@ -53,7 +53,7 @@ fn out(filter: &mut Filter, data: &[u8], max_line: usize) -> Vec<(Place, Vec<u8>
     found
 }
 
-/// The lines that come of `lines`, and their numbers.
+/// Returns the lines that the filter lets through, and their numbers.
 fn filtered(filter: &mut Filter, lines: &[&str]) -> (Vec<String>, Vec<u64>) {
     let data = lines.join("\n") + "\n";
     out(filter, data.as_bytes(), usize::MAX)
@@ -239,7 +239,7 @@ fn where_nothing_is_merged_few_lines_are_scanned() {
     for level in levels() {
         let mut filter = Filter::new(None, true, level);
         filtered(&mut filter, &lines);
-        // After a pause, the filter looks again.
+        // After a pause, the filter scans lines again.
         let chunks = (0..PAUSE_BYTES / lines[0].len())
             .map(|_| filtered(&mut filter, &[lines[0]; 3]).0.len());
         let counts: Vec<_> = chunks.collect();
@@ -256,7 +256,7 @@ fn an_unterminated_line_is_kept_by_its_kind() {
     assert_eq!(filter.skipped, 1);
 }
 
-/// What comes of `data`, as the model tells it.
+/// Filters `data`, and returns the result in the oracle's type.
 fn taken(filter: &mut Filter, data: &[u8], max_line: usize) -> crate::oracle::Filtered {
     (filter.skipped, filter.merged) = (0, 0);
     let found = out(filter, data, max_line);
@@ -307,12 +307,12 @@ proptest! {
         let expected = Model::new(only, coalesce, max_line).feed(&lines(data));
         for level in levels() {
             let mut filter = unsparing(only, coalesce, level);
-            // Twice: the second time with the templates of the first.
+            // The second round uses the templates of the first.
             for _ in 0..2 {
                 let found = taken(&mut filter, data, max_line);
                 prop_assert_eq!(&found, &expected);
             }
-            // A filter that saves time merges less, and says the same.
+            // A filter with limited credit merges less, but the texts are the same.
             let mut sparing = Filter::new(only, coalesce, level);
             sparing.credit = 0;
             let found = taken(&mut sparing, data, max_line);

@@ -1,4 +1,4 @@
-//! Finds the kind of a line by its structure.
+//! Finds a line's kind by its structure.
 
 pub mod peek;
 pub mod scan;

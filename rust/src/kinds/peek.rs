@@ -1,12 +1,12 @@
-//! Finds the kinds of the lines of a block.
+//! Finds the kinds of the lines in a block.
 //!
-//! The basic idea is simple: of the lines `{"type":"user"}`, `{"type":"result"}` and `{"type":"user"}`, the kinds are `user` and `result`,
-//! and the ids of the lines are 0, 1 and 0. A line that resembles a recent line is compared with a template; any other line is scanned.
+//! The basic idea is simple: the lines `{"type":"user"}`, `{"type":"result"}` and `{"type":"user"}` have the kinds `user` and `result`, and
+//! the ids 0, 1 and 0. A line that resembles a recent line is compared with a template; any other line is scanned.
 //!
 //! # Costs
 //!
-//! The time is linear in the length of the data. A line of 285 bytes that fits a template takes 15 ns with AVX2, and 30 ns without. A line of
-//! recorded sessions (830 bytes on average) takes 270 ns with AVX2, and 410 ns without. A line of 3.2 MB is scanned at these rates:
+//! The time is linear in the length of the data. A line of 285 bytes that fits a template takes 15 ns with AVX2, and 30 ns without. A line
+//! from recorded sessions (830 bytes on average) takes 270 ns with AVX2, and 410 ns without. A line of 3.2 MB is scanned at these rates:
 //!
 //! | the line has | with AVX2 | without |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //! | 80,000 small objects | 6.8 GB/s | 1.7 GB/s |
 //!
 //! A call allocates only if `data` holds more than one line.
-// The operations are inlined into one function per engine: vector instructions may be used only there.
+// The operations are inlined into one function per engine, because only this function may use vector instructions.
 #![allow(clippy::inline_always)]
 
 use crate::kinds::scan::{scan, KindSpans};
@@ -26,15 +26,15 @@ use crate::simd::{run, Engine, Level, Operation};
 /// The result of [`peek_lines`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peeked {
-    /// The number of lines whose kinds were found, and of `ids` written.
+    /// The number of lines whose kinds were found. As many `ids` were written.
     pub lines: usize,
-    /// The number of different kinds, and of `kinds` written.
+    /// The number of different kinds. As many `kinds` were written.
     pub kinds: usize,
-    /// The length of these lines in bytes, with their LFs. The next call begins after them.
+    /// The total length of these lines in bytes, including their LFs. The next call begins after them.
     pub bytes: usize,
 }
 
-/// Finds the kind of each line of `data`. A blank line counts, and so does a last line without LF.
+/// Finds the kind of each line of `data`. Blank lines count, and so does a last line without LF.
 ///
 /// Sets `ids[i]` to the index in `kinds` of the kind of line i. The spans in `kinds` are in the first line of each kind. The kinds `user`
 /// and `us\u0065r` count as different. Stops when `ids` is full, or before a line whose kind has no room in `kinds`. Uses at most 256 kinds.
@@ -122,7 +122,7 @@ impl Operation for OtherLine<'_, '_> {
         let Some(id) = peek.id(&found.kind) else {
             return false;
         };
-        // A template of the last line would not be used.
+        // No line follows the last one, so a template of it would not be used.
         if found.clear && found.end < data.len() && peek.templates.pays() {
             let gaps = Gaps::of(&found);
             peek.templates.add(data, from, found.end, gaps, false, id);

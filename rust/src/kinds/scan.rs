@@ -1,24 +1,24 @@
-//! Finds the kind of a line by its structure.
+//! Finds a line's kind by its structure.
 //!
-//! The basic idea is simple: the line `{"event":{"type":"content_block_stop"},"type":"stream_event"}` is of the kind
+//! The basic idea is simple: the line `{"event":{"type":"content_block_stop"},"type":"stream_event"}` has the kind
 //! `stream_event/content_block_stop`. Because a tag may be anywhere in an object, and the text of a tag may be in any string, the scan
 //! walks the line key by key.
 //!
 //! It does so in the objects on a *path*: the line itself, the values of its keys `event`, `request` and `response`, and the values of
-//! `delta` and `content_block` in `event`. Each of these objects has one or two tags of the kind. The scan skips each other value as a
-//! whole: it only matches quotes and brackets.
+//! `delta` and `content_block` in `event`. Each of these objects has one or two tags of the kind. The scan skips all other values: it only
+//! matches their quotes and brackets.
 //!
 //! A line that does not have the structure of one JSON object is *unclear*. A line is also unclear if two JSON parsers could disagree about
 //! its tags: if it has a tag twice with different values, a path key twice, or a tag that is not a valid string.
 //!
 //! The time is linear in the length of the line. There is no recursion and no allocation, and every search ends at the LF of the line.
-// The operations are inlined into one function per engine: vector instructions may be used only there.
+// The operations are inlined into one function per engine, because only this function may use vector instructions.
 #![allow(clippy::inline_always)]
 
 use super::string::{decoded, is, is_text, Span};
 use crate::simd::{Engine, Operation};
 
-/// The kind of a line, as spans of its tags. All are empty for a line without `type`, and for an unclear line.
+/// The kind of a line, as spans of its tags. All are `None` if the line is unclear or has no `type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindSpans {
     /// The top-level `type`.
@@ -33,9 +33,9 @@ pub struct KindSpans {
 /// The result of scanning one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// The index after the LF of the line, or the length of the data if there is no LF.
+    /// The index after the line's LF, or the length of the data if there is no LF.
     pub end: usize,
-    /// False if the line is unclear, see the [module](self).
+    /// False if the line is unclear (see the [module](self)).
     pub clear: bool,
     /// The kind.
     pub kind: KindSpans,
@@ -196,7 +196,7 @@ struct Scanner<'a, E: Engine> {
     data: &'a [u8],
     at: usize,
     ahead: E::Ahead,
-    /// A bit for each tag and path key of the line so far.
+    /// A bit for each tag and path key found in the line so far.
     seen: u16,
     tags: [Option<Span>; TAGS],
     uuid: Option<Span>,
@@ -292,7 +292,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         }
     }
 
-    /// Sets the bit of a key. Returns `None` if the line has the key already.
+    /// Sets the bit of a key. Returns `None` if the line already has the key.
     #[inline(always)]
     fn see(&mut self, bit: u32) -> Option<()> {
         if self.seen >> bit & 1 == 1 {
@@ -302,7 +302,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         Some(())
     }
 
-    /// Passes a string, from after its opening quote.
+    /// Moves past a string, from after its opening quote.
     #[inline(always)]
     fn string(&mut self, engine: E) -> Option<Span> {
         let start = self.at;
@@ -351,7 +351,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
     #[inline(always)]
     fn tag(&mut self, engine: E, tag: Tag, value: Option<Span>) -> Option<()> {
         if let Some(span) = value {
-            // A string of ASCII without escapes is valid. In any other string there is a special byte, or one that is not ASCII.
+            // An ASCII string without escapes is valid. Any other string has a special byte, or a byte that is not ASCII.
             let plain = engine.special_ascii(self.data, span.start);
             if plain != (span.start + span.len, true) && !is_text(span.of(self.data)) {
                 return None;
@@ -375,7 +375,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
     }
 }
 
-/// The bytes that end a number or a literal. None of them can begin one.
+/// The bytes that end a number or a literal. A number or literal never begins with one of these bytes.
 const ENDS_WORD: [bool; 256] = {
     let mut ends = [false; 256];
     let bytes = b" \t\r\n,]}\"{[:";

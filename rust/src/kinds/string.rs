@@ -1,21 +1,21 @@
 //! Compares and decodes JSON strings in the bytes of a line.
 //!
-//! The basic idea is simple: in `{"type":"user"}`, the string `user` is a [`Span`] from 9 of length 4. If the string has escapes, such as
-//! `us\u0065r`, it is compared character by character.
+//! The basic idea is simple: in `{"type":"user"}`, the string `user` is a [`Span`] that starts at 9 and has length 4. If the string has
+//! escapes, such as `us\u0065r`, it is compared character by character.
 
-/// The place of the contents of a JSON string in the data.
+/// Where the contents of a JSON string are in the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The index after the opening quote.
     pub start: usize,
     /// The number of bytes before the closing quote.
     pub len: usize,
-    /// True if the contents have a backslash.
+    /// True if the contents include a backslash.
     pub escaped: bool,
 }
 
 impl Span {
-    /// Returns the bytes of the contents, with their escapes.
+    /// Returns the bytes of the contents. Escapes are not decoded.
     #[inline]
     #[must_use]
     pub fn of(self, data: &[u8]) -> &[u8] {
@@ -41,7 +41,7 @@ pub fn is(data: &[u8], span: Span, text: &[u8]) -> bool {
     raw == text
 }
 
-/// Returns whether the contents of a string are valid: UTF-8 without control bytes, with valid escapes and without lone surrogates.
+/// Returns whether a string's contents are valid: UTF-8 with valid escapes, but without control bytes or lone surrogates.
 #[cold]
 pub(crate) fn is_text(raw: &[u8]) -> bool {
     simdutf8::basic::from_utf8(raw).is_ok()
@@ -49,8 +49,8 @@ pub(crate) fn is_text(raw: &[u8]) -> bool {
         && decoded(raw).all(|unit| unit <= 0xff)
 }
 
-/// Iterates over the decoded contents of a string: one number for each byte of UTF-8. A lone surrogate is one number from 0xD800 to 0xDFFF.
-/// At an invalid escape, the iterator returns [`INVALID`] and ends.
+/// Iterates over a string's decoded contents: one number for each UTF-8 byte. A lone surrogate is one number from 0xD800 to 0xDFFF. At an
+/// invalid escape, the iterator returns [`INVALID`] and ends.
 pub(crate) fn decoded(raw: &[u8]) -> Decoded<'_> {
     Decoded {
         rest: raw,
@@ -65,7 +65,7 @@ pub(crate) const INVALID: u16 = 0xffff;
 #[derive(Clone)]
 pub(crate) struct Decoded<'a> {
     rest: &'a [u8],
-    /// The UTF-8 of the character of the last escape, at the end of the array. The iterator has still to return its last `left` bytes.
+    /// The last escape's character in UTF-8, at the end of the array. The iterator must still return its last `left` bytes.
     character: [u8; 4],
     left: usize,
 }

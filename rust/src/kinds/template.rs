@@ -1,60 +1,59 @@
 //! Templates recognise a line that is like a recent one, without a scan.
 //!
-//! Most lines of a stream have the same keys in the same order as a recent line, and the same values except for the text and the uuid.
-//! A template is a line without the contents of these two strings: *constants*, with *gaps* between them. A line *fits* if
-//! it begins with the first constant, if the first byte after that which may end a string (`"` or a control byte, with escapes
-//! skipped) is a quote, if the second constant follows, and so on. The last byte of the last constant is the LF.
+//! Most lines of a stream have the same keys in the same order as a recent line, and the same values except for the text and the uuid. A
+//! template is a line without the contents of these two strings: *constants*, with *gaps* between them. A line *fits* if it begins with the
+//! first constant, if the next byte that may end a string (`"` or a control byte, with escapes skipped) is a quote, if the second constant
+//! follows, and so on. The last byte of the last constant is the LF.
 //!
 //! # Why this is sound
 //!
 //! Claim: if a line fits a template, then a scan of the line takes the same steps as a scan of the template's line, finds the same
 //! tags, and ends at the corresponding LF.
 //!
-//! Proof. The state of a scan depends only on the bytes so far, from left to right. Before the first gap these are the same in both
-//! lines, so at the gap both scans are within a string that is a value and not a tag (a gap is nothing else). There a scan looks for
-//! the next unescaped quote, or an LF, and so does the fit. The gap ends there in both lines, and neither has an LF in it. The scan
-//! does not use the contents of the gap, which are neither a key nor a tag. From the closing quote on both scans are in the same state
-//! again, and the next constant is the same bytes. The last constant ends with the LF of the template's line; constants have no other
-//! LF. So the two lines have the same kind, and both are clear. ∎
+//! Proof. The state of a scan depends only on the bytes that it has read, from left to right. Both lines have the same bytes before the
+//! first gap, so at the gap both scans are within a string that is a value but not a tag (only such strings become gaps). A scan then looks
+//! for the next unescaped quote or an LF, and so does the fit. The gap ends there in both lines, and contains no LF. The scan does not use
+//! the contents of the gap, because they are neither a key nor a tag. From the closing quote on, both scans are in the same state again,
+//! and the next constant has the same bytes. The last constant ends with the LF of the template's line, and constants have no other LF. So
+//! the two lines have the same kind, and both are clear. ∎
 //!
-//! A *strict* fit also requires that each gap has valid escapes, no control byte, and valid UTF-8. A line that fits strictly is
-//! mergeable ([`delta`](crate::filter::delta)) if the template's line is: outside of the gaps, the check sees the same bytes. For
-//! this the gaps must be the text and the uuid, and the uuid must have no backslash. Constants begin and end at quotes, so
-//! each constant is valid UTF-8.
+//! A *strict* fit also requires that each gap has valid escapes, no control byte, and valid UTF-8. A line that fits strictly is mergeable
+//! ([`delta`](crate::filter::delta)) if the template's line is, because the check sees the same bytes outside the gaps. This requires that
+//! the gaps are the text and the uuid, and that the uuid has no backslash. Constants begin and end at quotes, so each constant is valid
+//! UTF-8.
 //!
 //! A line that does not fit is scanned. So templates change the cost of a line, never the result.
 //!
 //! # Finding the template of a line
 //!
-//! Templates with the same first constant form a *family*: the deltas of all sessions, for example, whose `session_id` follows the
-//! text. The first constant and the first gap of a line are read once for the whole family. Then a hash of two words of the second
-//! constant, where the constants of the family differ, chooses the template. So the sessions may take turns in any order, and the
-//! processor has no branch to predict.
+//! Templates with the same first constant form a *family*: for example, the deltas of all sessions, because their `session_id` follows the
+//! text. The first constant and the first gap of a line are read once for the whole family. The second constants of the family differ, and
+//! a hash of two words at these places chooses the template. So the sessions may take turns in any order, and the processor has no branch
+//! to predict.
 //!
-//! If the template of this hash does not fit, the line is compared with all others, and the one that it fits gets the slot of the hash.
-//! A new template gets the slot of an older one: lines that differ only in `api_message_id` follow each other.
+//! If the template of this hash does not fit, the line is compared with all others, and the template that it fits gets this hash's slot. A
+//! new template takes an older one's slot, because lines that differ only in `api_message_id` follow each other.
 //!
-//! At most [`MAX`] templates are kept. The next one removes all of them, and lines that recur make new ones.
-//! Making a template costs about as much as a scan, so where hardly any line fits, only one line in eight gets one
-//! ([`Templates::pays`]).
+//! At most [`MAX`] templates are kept. The next one removes all of them, and lines that recur make new ones. Making a template costs about
+//! as much as a scan, so if hardly any line fits, only one line in eight gets a template ([`Templates::pays`]).
 
-// The operations are inlined into one function per engine: vector instructions may be used only there.
+// The operations are inlined into one function per engine, because only this function may use vector instructions.
 #![allow(clippy::inline_always)]
 
 use crate::kinds::scan::Scan;
 use crate::kinds::string::Span;
 use crate::simd::{Engine, Operation};
 
-/// The most templates.
+/// The maximum number of templates.
 pub const MAX: usize = 64;
-/// The most bytes of a template's constants.
+/// The maximum total length in bytes of a template's constants.
 pub const MAX_BYTES: usize = 768;
-/// The number of slots of a family: a power of two, so that the highest bits of a hash choose one.
+/// The number of slots in a family. It is a power of two, so the highest bits of a hash choose a slot.
 const SLOTS: usize = 128;
 const WORD: usize = 8;
 /// An odd number whose bits look random, for the hash of a slot.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// The price of a template, in lines that do not fit. A line that fits pays for one template.
+/// The cost of a template, in lines that do not fit. A line that fits pays for one template.
 const COST: u32 = 8;
 const MAX_BALANCE: u32 = 512;
 
@@ -70,41 +69,41 @@ pub struct Gaps {
 /// A line that fits a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fitting {
-    /// The index after its LF.
+    /// The index after the line's LF.
     pub end: usize,
-    /// The contents of its gaps, in order. The second is empty if the template has one gap. `escaped` is not set.
+    /// The contents of the line's gaps, in order. The second is empty if the template has only one gap. `escaped` is not set.
     pub gaps: [Span; 2],
 }
 
-/// Handles lines that fit. A trait instead of a closure, for `#[inline(always)]`.
+/// Handles lines that fit. This is a trait and not a closure, so that `#[inline(always)]` applies.
 pub trait Visit<T> {
-    /// Takes the line at `from`, which fits a template with this `known`. Returns false if it does not take the line.
+    /// Takes the line at `from`, which fits a template with the attached value `known`. Returns false to leave the line.
     fn visit(&mut self, known: &mut T, from: usize, fitting: Fitting) -> bool;
 }
 
-/// Templates, each with a value `T` that the user of the module attaches to its lines.
+/// Templates, each with a value `T` that the caller attaches to its lines.
 #[derive(Debug)]
 pub struct Templates<T> {
     all: Vec<Template<T>>,
     families: Vec<Family>,
     /// The family of the last line.
     last: usize,
-    /// Rises with each line, falls with each new template: where templates do not pay, few are made.
+    /// Rises with each line and falls with each new template, so that few templates are made if they do not pay.
     balance: u32,
 }
 
-/// The templates with the same first constant.
+/// Templates with the same first constant.
 #[derive(Debug)]
 struct Family {
     /// The first constant.
     head: Vec<u8>,
-    /// Whether the first gap is the text. If not, it is the uuid.
+    /// True if the first gap is the text, false if it is the uuid.
     text_first: bool,
-    /// Whether its templates require a strict fit.
+    /// Whether the family's templates require a strict fit.
     strict: bool,
     /// The length of the shortest second constant.
     shortest: usize,
-    /// The first and the last offset at which second constants differ.
+    /// The first and the last offset at which the second constants differ.
     differing: Option<[usize; 2]>,
     /// The offsets, in the second constant, of two words of 8 bytes that choose the slot of a line.
     words: Option<[usize; 2]>,
@@ -117,9 +116,9 @@ struct Family {
 /// The lengths of a line's parts after the first gap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Layout {
-    /// The second gap.
+    /// The length of the second gap.
     gap: usize,
-    /// The second and the third constant.
+    /// The lengths of the second and the third constant.
     lengths: [usize; 2],
 }
 
@@ -146,7 +145,7 @@ impl<T> Default for Templates<T> {
 }
 
 impl Gaps {
-    /// The gaps of a scanned line.
+    /// Returns the gaps of a scanned line.
     #[inline]
     #[must_use]
     pub fn of(found: &Scan) -> Self {
@@ -156,7 +155,7 @@ impl Gaps {
         }
     }
 
-    /// The first gap of the line, and the second if there are two. `None` if there is no gap.
+    /// Returns the first gap of the line, and the second if there are two. Returns `None` if there is no gap.
     #[inline]
     fn in_order(self) -> Option<(Span, Option<Span>)> {
         match (self.text, self.uuid) {
@@ -168,18 +167,18 @@ impl Gaps {
 }
 
 impl<T> Templates<T> {
-    /// The value attached to template `index`.
+    /// Returns the value attached to template `index`.
     #[inline]
     pub fn of(&mut self, index: usize) -> &mut T {
         &mut self.all[index].known
     }
 
-    /// The values attached to all templates.
+    /// Returns the values attached to all templates.
     pub fn all_known(&self) -> impl Iterator<Item = &T> {
         self.all.iter().map(|template| &template.known)
     }
 
-    /// Bytes of memory held, without those of the attached values.
+    /// Returns the memory held in bytes, without the attached values.
     #[must_use]
     pub fn held(&self) -> usize {
         let constants = self.all.iter().map(|it| it.constants.capacity());
@@ -195,8 +194,8 @@ impl<T> Templates<T> {
         *self = Self::default();
     }
 
-    /// Passes lines to `visitor` from `from` on, as long as each fits a template and `visitor` takes it. Returns where the first other
-    /// line begins, and the template that it fits.
+    /// Passes lines from `from` on to `visitor`, as long as each fits a template and `visitor` takes it. Returns where the next line
+    /// begins, and the template that it fits, if any.
     #[inline(always)]
     pub fn take_fitting<E: Engine>(
         &mut self,
@@ -257,7 +256,7 @@ impl<T> Templates<T> {
         })
     }
 
-    /// Whether to make a template of a line that fits none. Where hardly any line fits, the answer is yes for one line in eight.
+    /// Returns whether to make a template of a line that does not fit any. If hardly any line fits, this is true for one line in eight.
     pub fn pays(&mut self) -> bool {
         self.balance = (self.balance + 1).min(MAX_BALANCE);
         let pays = self.balance > COST;
@@ -311,7 +310,7 @@ impl<T> Templates<T> {
         Some(self.all.len() - 1)
     }
 
-    /// The index of the family with this first constant, which is added if necessary. `None` if memory runs out.
+    /// Returns the index of the family with this first constant. Adds the family if necessary. Returns `None` if memory runs out.
     fn family(&mut self, head: &[u8], text_first: bool, strict: bool) -> Option<usize> {
         let known = self
             .families
@@ -337,7 +336,7 @@ impl<T> Templates<T> {
         Some(self.families.len() - 1)
     }
 
-    /// Gives a new template its slot. If it shows more differences in its family, all others get theirs anew.
+    /// Assigns a slot to a new template. If the template shows more differences within its family, all its templates get new slots.
     fn assign_slots(&mut self, index: usize) {
         let number = self.all[index].family;
         let (all, family) = (&self.all, &mut self.families[number]);
@@ -347,7 +346,7 @@ impl<T> Templates<T> {
         };
         let new = all[index].second();
         family.shortest = family.shortest.min(new.len());
-        // The first template is compared with each of the others: equal to it means equal to each other.
+        // Comparing the first template with each other one is enough: constants that equal the first also equal each other.
         let mut offsets = members(0).next().into_iter().flat_map(|(_, first)| {
             let pairs = first.second().iter().zip(new).enumerate();
             pairs.filter_map(|(at, (one, other))| (one != other).then_some(at))
@@ -372,12 +371,12 @@ impl<T> Templates<T> {
     }
 }
 
-/// Tries all templates with the line at `from`.
+/// Compares the line at `from` with all templates.
 struct Search<'s, 'd, T> {
     templates: &'s mut Templates<T>,
     data: &'d [u8],
     from: usize,
-    /// The first gap of the line, if the line begins as those of the last family.
+    /// The first gap of the line, if the line begins like those of the last family.
     first: Option<Span>,
 }
 
@@ -393,7 +392,7 @@ impl<T> Operation for Search<'_, '_, T> {
             ..
         } = self.templates;
         let count = families.len();
-        // In the order of their first lines, beginning with the last family: they may take turns.
+        // Families may take turns, so this begins with the last one and follows the order of their first lines.
         for number in (0..count).map(|offset| (*last + offset) % count) {
             let family = &mut families[number];
             let first = if number == *last {
@@ -426,11 +425,11 @@ impl<T> Operation for Search<'_, '_, T> {
 }
 
 impl Family {
-    /// The template in the slot of the line at `from`, if the line fits and has the layout of the last line.
+    /// Returns the template in the slot of the line at `from`, if the line fits it and has the same layout as the last line.
     ///
     /// # Errors
     ///
-    /// The first gap of the line, if the line begins with the first constant.
+    /// If the line begins with the first constant, the error is its first gap.
     #[inline(always)]
     fn likely<T, E: Engine>(
         &self,
@@ -441,7 +440,7 @@ impl Family {
     ) -> Result<(usize, Fitting), Option<Span>> {
         let layout = self.layout;
         let first = self.first_gap(engine, data, from).ok_or(None)?;
-        // The end of the line does not depend on what memory holds of the template, so the processor can begin with the next line.
+        // The end of the line does not depend on a load from the template, so the processor can already begin with the next line.
         let gap = Span {
             start: first.end() + layout.lengths[0],
             len: layout.gap,
@@ -457,7 +456,7 @@ impl Family {
         Ok((index, Fitting { end, gaps }))
     }
 
-    /// The first gap of the line at `from`, if the line begins with the first constant.
+    /// Returns the first gap of the line at `from`, if the line begins with the first constant.
     #[inline(always)]
     fn first_gap<E: Engine>(&self, engine: E, data: &[u8], from: usize) -> Option<Span> {
         if !engine.begins(data, from, &self.head) {
@@ -466,7 +465,7 @@ impl Family {
         self.gap(engine, data, from + self.head.len(), self.text_first)
     }
 
-    /// The contents of the gap that begins at `at`.
+    /// Returns the contents of the gap that begins at `at`.
     #[inline(always)]
     fn gap<E: Engine>(&self, engine: E, data: &[u8], at: usize, is_text: bool) -> Option<Span> {
         let end = if self.strict {
@@ -481,7 +480,8 @@ impl Family {
         })
     }
 
-    /// The slot of a line whose first gap ends at `at`. Input can provoke collisions, so the template in the slot is compared.
+    /// Returns the slot of a line whose first gap ends at `at`. Input can provoke collisions, so the caller compares the template in the
+    /// slot.
     #[inline(always)]
     fn slot(&self, data: &[u8], at: usize) -> usize {
         let Some(words) = self.words else {
@@ -510,7 +510,7 @@ impl<T> Template<T> {
         }
     }
 
-    /// Whether the line fits, and its second gap is `gap`.
+    /// Returns whether the line fits with `gap` as its second gap.
     #[inline(always)]
     fn fits_as<E: Engine>(
         &self,
@@ -537,7 +537,7 @@ impl<T> Template<T> {
         found == Some(gap) && engine.begins(data, gap.end(), third)
     }
 
-    /// Compares the rest of a line with the template, from the end of its first gap on.
+    /// Compares the rest of a line, after its first gap, with the template.
     #[inline(always)]
     fn fit<E: Engine>(
         &self,
@@ -565,7 +565,7 @@ impl<T> Template<T> {
     }
 }
 
-/// The index of the closing quote of the string whose contents begin at `at`; `None` if a control byte comes first.
+/// Returns the index of the closing quote of the string whose contents begin at `at`; `None` if a control byte comes first.
 #[inline(always)]
 fn lax_end<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
     let mut end = engine.special(data, at);
@@ -580,7 +580,7 @@ fn lax_end<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// As [`lax_end`], for contents that are UTF-8 with valid escapes; without any escapes unless `escapes`.
+/// Does the same as [`lax_end`], but requires valid UTF-8 and valid escapes. If `escapes` is false, any escape is an error.
 #[inline(always)]
 fn strict_end<E: Engine>(engine: E, data: &[u8], at: usize, escapes: bool) -> Option<usize> {
     let (end, ascii) = if escapes {
@@ -598,7 +598,7 @@ fn strict_end<E: Engine>(engine: E, data: &[u8], at: usize, escapes: bool) -> Op
 #[cold]
 #[inline(never)]
 fn is_utf8(text: &[u8]) -> bool {
-    // Fewer bytes than these are not checked by vectors.
+    // The validator uses vectors only for at least 64 bytes.
     let mut block = [0; 64];
     let text = match block.get_mut(..text.len()) {
         Some(begin) => {

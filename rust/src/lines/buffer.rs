@@ -1,6 +1,6 @@
 //! Keeps the unfinished line of a stream: the bytes of each chunk after its last LF.
 //!
-//! The basic idea is simple: of the chunk `{"a":1}\n{"b"`, the buffer keeps `{"b"`. When the next chunk begins with `:2}\n`, the buffer
+//! The basic idea is simple: the buffer keeps `{"b"` from the chunk `{"a":1}\n{"b"`. When the next chunk begins with `:2}\n`, the buffer
 //! appends these bytes, and the line `{"b":2}\n` is complete.
 //!
 //! # Goals
@@ -17,7 +17,7 @@
 //! # Costs
 //!
 //! Each byte of a line that began in an earlier chunk is copied once. When the buffer grows, its bytes may move: the capacity doubles each
-//! time, so a line of n bytes moves fewer than n + n/2 + n/4 + … bytes. Between two lines, a buffer holds at most 64 KiB, two times
+//! time, so a line of n bytes moves fewer than n + n/2 + n/4 + … bytes. Between two lines, a buffer holds at most 64 KiB, which is twice
 //! `KEEP_BYTES`. [`Stats`] counts the copied bytes and the memory.
 
 use std::collections::TryReserveError;
@@ -25,27 +25,27 @@ use std::mem;
 
 use crate::simd::PAD;
 
-/// The number of bytes that the buffer keeps of a line over the limit.
+/// The number of bytes that the buffer keeps if a line is over the limit.
 pub const HEAD_BYTES: usize = 1024;
-/// The most bytes of memory that each of `tail` and `lent` keeps for the next line.
+/// The maximum number of bytes of memory that `tail` and `lent` each keep for the next line.
 pub const KEEP_BYTES: usize = 32 * 1024;
 /// The size in bytes of the first allocation: enough for most lines, and small, because a process may have thousands of streams.
 const FIRST_BYTES: usize = 512;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The bytes that a buffer has searched and copied since it was made, and the memory that it holds now.
+/// How many bytes a buffer searched and copied since it was created, and how much memory it holds now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Bytes searched for a line feed.
+    /// The number of bytes searched for a line feed.
     pub searched: u64,
-    /// Bytes copied into the buffer, and moved when it grew.
+    /// The number of bytes copied into the buffer, or moved when it grew.
     pub copied: u64,
-    /// Bytes of memory held, including the completed line.
+    /// The number of bytes of memory held, including the completed line.
     pub held: u64,
 }
 
-/// How to treat a byte order mark (of UTF-8: EF BB BF) at the very start of a stream.
+/// How to treat a UTF-8 byte order mark (EF BB BF) at the very start of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bom {
     /// Skip it. The first line then begins at offset 3.
@@ -61,9 +61,9 @@ pub struct Buffer {
     tail: Vec<u8>,
     /// The line that was completed last. Its bytes stay here until [`release`](Self::release).
     lent: Vec<u8>,
-    /// The length so far of the unfinished line if it is over the limit.
+    /// The unfinished line's length so far, if it is over the limit.
     too_long: Option<u64>,
-    /// The number of bytes of a BOM at the start of the stream so far; `None` after the BOM, or after a byte that is not part of a BOM.
+    /// The number of BOM bytes received so far at the start of the stream; `None` after the BOM, or after a byte that is not part of a BOM.
     bom: Option<usize>,
     max_line_bytes: usize,
     on_bom: Bom,
@@ -72,9 +72,9 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Returns an empty buffer for a new stream. It allocates memory when a chunk first ends in the middle of a line.
+    /// Returns an empty buffer for a new stream. The buffer allocates memory when a chunk first ends in the middle of a line.
     ///
-    /// A line of exactly `max_line_bytes` is allowed. A CR before the LF counts, the LF does not.
+    /// A line of exactly `max_line_bytes` is allowed. A CR before the LF counts, but the LF does not.
     #[must_use]
     pub fn new(max_line_bytes: usize, on_bom: Bom) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// Memory ran out for the bytes of an incomplete BOM. The stream has not ended then.
+    /// Memory ran out while an incomplete BOM was stored. In that case the stream has not ended.
     pub(crate) fn close(&mut self) -> Result<Option<u64>, TryReserveError> {
         self.release();
         if let Some(seen) = self.bom.filter(|&seen| seen > 0) {
@@ -105,11 +105,11 @@ impl Buffer {
         Ok(self.too_long.take())
     }
 
-    /// Returns the bytes of the unfinished line so far.
+    /// Returns the bytes received so far of the unfinished line.
     ///
     /// # Errors
     ///
-    /// The length of the line so far, if the line is over the limit.
+    /// If the line is over the limit, the error is its length so far.
     pub fn unfinished(&self) -> Result<&[u8], u64> {
         self.too_long.map_or(Ok(&self.tail), Err)
     }
@@ -133,7 +133,7 @@ impl Buffer {
         }
     }
 
-    /// Returns the number of bytes at the start of `data` that belong to the BOM of the stream; `None` after the BOM. A BOM may arrive byte by
+    /// Returns the number of bytes at the start of `data` that belong to the stream's BOM; `None` after the BOM. A BOM may arrive byte by
     /// byte. If the stream begins with EF BB and another byte, these two bytes become the start of the first line.
     pub(crate) fn skip_bom(&mut self, data: &[u8]) -> Result<Option<usize>, TryReserveError> {
         let Some(seen) = self.bom else {
@@ -159,7 +159,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// Memory ran out for the head of the line. The line is still unfinished then.
+    /// Memory ran out for the head of the line. In that case the line is still unfinished.
     pub(crate) fn complete(&mut self, piece: &[u8]) -> Result<Option<u64>, TryReserveError> {
         self.append_line(piece)?;
         self.searched += piece.len() as u64;
@@ -190,7 +190,7 @@ impl Buffer {
         length as u64
     }
 
-    /// Returns whether the buffer has bytes of an unfinished line.
+    /// Returns whether the buffer holds part of an unfinished line.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.too_long.is_some() || !self.tail.is_empty()
     }
@@ -199,7 +199,7 @@ impl Buffer {
         self.max_line_bytes
     }
 
-    /// Counts bytes that the caller has searched for line feeds.
+    /// Counts the bytes that the caller searched for line feeds.
     pub(crate) fn count_searched(&mut self, bytes: usize) {
         self.searched += bytes as u64;
     }
@@ -257,8 +257,8 @@ impl Buffer {
         self.copied += piece.len() as u64;
     }
 
-    /// Makes room for `length` bytes and for [`PAD`] bytes after them. Doubles the capacity, but not above the longest allowed line with its
-    /// LF and the padding.
+    /// Makes room for `length` bytes and [`PAD`] more. Doubles the capacity, but not above the longest allowed line with its LF and the
+    /// padding.
     fn grow(&mut self, length: usize) -> Result<(), TryReserveError> {
         let capacity = self.tail.capacity();
         if length > capacity {

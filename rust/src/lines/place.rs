@@ -5,13 +5,13 @@
 /// The place of a line in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The number of bytes of the stream before the line.
+    /// The number of bytes before the line in the stream.
     pub offset: u64,
     /// The number of the line, from 1.
     pub lines: u64,
 }
 
-/// The number of bytes and lines that a stream has taken so far.
+/// How many bytes and lines a stream has taken so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
     /// The number of bytes in all chunks so far, including earlier streams through the same buffer.
@@ -33,13 +33,13 @@ impl Default for Position {
 }
 
 impl Position {
-    /// Returns the number of bytes of this stream so far.
+    /// Returns the number of bytes that this stream has taken so far.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.taken - self.start
     }
 
-    /// Counts bytes that no line was made of, and the LFs in them.
+    /// Counts bytes that did not become lines, and the LFs in them.
     pub fn lose(&mut self, bytes: &[u8]) {
         self.taken += bytes.len() as u64;
         self.line += memchr::memchr_iter(b'\n', bytes).count() as u64;

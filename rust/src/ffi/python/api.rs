@@ -218,7 +218,7 @@ impl Lock {
 ///
 /// # Safety
 ///
-/// If this process has an interpreter, it is initialized and not shut down.
+/// If this process has an interpreter, it must be initialized and not shut down.
 pub unsafe fn lock() -> Option<Lock> {
     // SAFETY: CPython documents the types of the two functions. They do not need `load`.
     unsafe {
@@ -238,7 +238,7 @@ const KNOWN: std::ops::RangeInclusive<u32> = 10..=13;
 ///
 /// # Safety
 ///
-/// The caller holds the interpreter's lock, if there is an interpreter.
+/// The caller must hold the interpreter's lock if there is an interpreter.
 pub unsafe fn load() -> bool {
     // SAFETY: the caller promises it.
     unsafe {
@@ -353,7 +353,7 @@ impl Digit {
     ///
     /// # Safety
     ///
-    /// `number` is an int, and [`probe_digit`] found this layout.
+    /// `number` must be an int, and [`probe_digit`] must have found this layout.
     #[inline(always)]
     #[must_use]
     pub unsafe fn value(self, number: Pointer) -> Option<i64> {
@@ -441,7 +441,7 @@ impl Entries {
     ///
     /// # Safety
     ///
-    /// The dict is alive, and has not changed.
+    /// The dict must be alive and unchanged.
     #[inline(always)]
     pub unsafe fn next(&mut self) -> Option<(Pointer, Pointer)> {
         while self.left != 0 {
@@ -468,7 +468,7 @@ impl Containers {
     ///
     /// # Safety
     ///
-    /// Lists have the known layout. `list` is a list, and does not change while the items are used.
+    /// Lists must have the known layout. `list` must be a list, and must not change while the items are used.
     #[inline(always)]
     pub unsafe fn items<'a>(list: Pointer) -> &'a [Pointer] {
         // SAFETY: the caller promises the layout, and that the list does not change. An empty list may have null as the address.
@@ -487,7 +487,7 @@ impl Containers {
     ///
     /// # Safety
     ///
-    /// `dict` is a live dict.
+    /// `dict` must be a live dict.
     #[inline(always)]
     pub unsafe fn entries(&self, dict: Pointer) -> Option<Entries> {
         if !self.dict {

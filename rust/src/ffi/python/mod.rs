@@ -107,7 +107,7 @@ static SERVE_DECODE: Method = Method {
 ///
 /// # Safety
 ///
-/// `dict` is the address of a live dict of the interpreter of this process. This thread does not hold the interpreter's lock.
+/// `dict` must be the address of a live dict of the interpreter of this process. This thread must not hold the interpreter's lock.
 pub unsafe fn install(dict: u64) -> bool {
     // SAFETY: the lock is taken first. cffi has released it for this call.
     unsafe {
@@ -218,7 +218,7 @@ fn bound(method: &'static Method, capsule: &Object) -> Option<Object> {
 ///
 /// # Safety
 ///
-/// [`capsule`] has made the capsule, with a value of type `T` and this name. The capsule lives as long as the value is used.
+/// The capsule must come from [`capsule`], with a value of type `T` and this name. It must live as long as the value is used.
 unsafe fn value_of<T>(capsule: Pointer, name: &'static CStr) -> *mut T {
     // SAFETY: see `api`.
     unsafe {
@@ -242,7 +242,7 @@ unsafe extern "C" fn drop_reader(capsule: Pointer) {
 ///
 /// # Safety
 ///
-/// The state is alive, and only this function uses its reader.
+/// The state must be alive, and only this function may use its reader.
 #[inline]
 unsafe fn with_reader<T>(
     state: *mut State,
@@ -286,7 +286,7 @@ unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
 ///
 /// # Safety
 ///
-/// The object is alive.
+/// The object must be alive.
 unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
     let read = |line: &[u8]| {
         state.wanted = -1;
@@ -438,7 +438,7 @@ fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) ->
 ///
 /// # Safety
 ///
-/// `object` is alive for `'a`.
+/// `object` must be alive for `'a`.
 #[inline]
 unsafe fn bytes_of<'a>(object: Pointer) -> Option<&'a [u8]> {
     // SAFETY: see `api`. The contents of a `bytes` object do not change.
@@ -472,7 +472,7 @@ impl Drop for Held {
 ///
 /// # Safety
 ///
-/// `object` is alive.
+/// `object` must be alive.
 unsafe fn with_bytes<T>(object: Pointer, run: impl FnOnce(&[u8]) -> T) -> Option<T> {
     let mut buffer = std::mem::MaybeUninit::<Buffer>::uninit();
     // SAFETY: see `api`. The bytes stay in memory until the buffer is released. Python code that calls us promises not to change them
@@ -495,7 +495,7 @@ unsafe fn with_bytes<T>(object: Pointer, run: impl FnOnce(&[u8]) -> T) -> Option
 ///
 /// # Safety
 ///
-/// `line` is alive.
+/// `line` must be alive.
 #[inline]
 unsafe fn with_line<T>(line: Pointer, run: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
     // SAFETY: see `api`. The bytes live as long as `line`.

@@ -21,7 +21,7 @@ impl Object {
     ///
     /// # Safety
     ///
-    /// `pointer` is null, or a reference that the caller owns.
+    /// `pointer` must be null, or a reference that the caller owns.
     #[inline]
     pub unsafe fn owned(pointer: Pointer) -> Option<Self> {
         let object = NonNull::new(pointer).map(Self);
@@ -36,7 +36,7 @@ impl Object {
     ///
     /// # Safety
     ///
-    /// `pointer` is a live object.
+    /// `pointer` must be a live object.
     #[inline]
     pub unsafe fn borrowed(pointer: Pointer) -> Self {
         // SAFETY: the caller promises a live object, so the pointer is not null. The reference is counted before it is made.
@@ -70,7 +70,7 @@ impl Object {
     ///
     /// # Safety
     ///
-    /// The object has more than `index` words.
+    /// The object must have more than `index` words.
     #[inline]
     pub unsafe fn slot(&self, index: usize) -> *mut Pointer {
         // SAFETY: the caller promises that the object has this word.
@@ -268,7 +268,7 @@ impl Python {
     ///
     /// # Safety
     ///
-    /// The object is alive.
+    /// The object must be alive.
     unsafe fn is_fixed(&self, object: Pointer, depth: usize) -> bool {
         // SAFETY: the caller promises it. The slots of a live Struct contain live objects, or null.
         unsafe {
@@ -540,7 +540,7 @@ impl Builder for Python {
 ///
 /// # Safety
 ///
-/// The caller holds the lock, see `api`, and no other code changes the dict during the call.
+/// The caller must hold the lock (see `api`), and no other code may change the dict during the call.
 unsafe fn entry(dict: &Object, index: usize) -> Option<(Object, Object)> {
     let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
     // SAFETY: the caller promises it.
@@ -563,7 +563,7 @@ const LONGEST_CHARACTER: usize = 4;
 ///
 /// # Safety
 ///
-/// See `api`; `characters` is that of [`load`](super::api::load).
+/// See `api`. `characters` must be the offset that [`load`](super::api::load) found.
 unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
     let (len, highest) = text.bytes().fold((0, 0), |(len, highest), byte| {
         // Does not count continuation bytes.
@@ -615,7 +615,7 @@ fn is_plain(class: Pointer) -> bool {
 ///
 /// # Safety
 ///
-/// The object is alive.
+/// The object must be alive.
 #[inline]
 pub unsafe fn class_of(object: Pointer) -> Pointer {
     // SAFETY: in each version that `load` accepts, the class is the second word of an object. `probe_characters` tests this.

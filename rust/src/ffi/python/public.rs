@@ -136,7 +136,7 @@ unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
 ///
 /// # Safety
 ///
-/// This thread holds the interpreter's lock.
+/// This thread must hold the interpreter's lock.
 pub unsafe fn serve_decode(capsule: Object) {
     // SAFETY: the caller promises it. Dropping the old capsule may run other code, so it is dropped last.
     let before = unsafe { (*DECODE.0.get()).as_mut() }.map(|state| state.reader.replace(capsule));
@@ -147,7 +147,7 @@ pub unsafe fn serve_decode(capsule: Object) {
 ///
 /// # Safety
 ///
-/// This thread holds the interpreter's lock.
+/// This thread must hold the interpreter's lock.
 pub unsafe fn replace<T>(cell: &Cell<T>, value: T) {
     // SAFETY: the caller promises it. Dropping the old state may run other code, so it is dropped last.
     let before = unsafe { (*cell.0.get()).replace(value) };
@@ -203,7 +203,8 @@ unsafe extern "C" fn feed(
 ///
 /// # Safety
 ///
-/// `names` is null or a tuple of strings. `arguments` has `count` positional arguments, then one for each name. All of them are alive.
+/// `names` must be null or a tuple of strings. `arguments` must have `count` positional arguments, then one for each name. All arguments
+/// must be alive.
 pub unsafe fn call(
     function: &Object,
     arguments: *const Pointer,
@@ -239,7 +240,7 @@ pub unsafe fn call(
 ///
 /// # Safety
 ///
-/// `feeder` is alive or null; `chunk` is alive.
+/// `feeder` must be alive or null, and `chunk` must be alive.
 #[inline]
 unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
     // SAFETY: the caller promises it. A capsule with the name `FEEDER` owns a `Feed`.

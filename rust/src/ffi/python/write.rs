@@ -56,7 +56,7 @@ impl<'a> Still<'a> {
     ///
     /// # Safety
     ///
-    /// It is a string.
+    /// The object must be a string.
     #[inline(always)]
     unsafe fn flags(self) -> u32 {
         // SAFETY: the caller promises it.
@@ -67,7 +67,7 @@ impl<'a> Still<'a> {
     ///
     /// # Safety
     ///
-    /// It is a string.
+    /// The object must be a string.
     #[inline(always)]
     unsafe fn ascii(self) -> Option<Ascii<'a>> {
         // SAFETY: `load` has tested that strings have the layout of `flags`; a string has as many characters as it says, and does not
@@ -90,7 +90,7 @@ impl<'a> Still<'a> {
     ///
     /// # Safety
     ///
-    /// It is a string.
+    /// The object must be a string.
     unsafe fn text(self) -> Option<Text<'a>> {
         // SAFETY: `load` has tested that strings have the layout of `flags`. The lengths of a string are those of its characters and of its
         // UTF-8.
