@@ -16,7 +16,7 @@
 
 :func:`decode` and :func:`encode` handle one line, :class:`Decoder` and :class:`Encoder` a stream, :func:`read` a file.
 :class:`LineSplitter` only splits a stream into lines. :class:`MessageStream` reads any source of bytes asynchronously.
-:func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes. :class:`Accumulator` builds whole
+:func:`open_process` runs a process, and :class:`ClaudeOptions` builds its arguments. :class:`Accumulator` builds whole
 messages from stream events. :func:`open_session` runs the CLI with prompts, permission callbacks, hooks, MCP servers
 and control requests; :func:`ask` runs it for one prompt. :mod:`claude_wire.sync` has both for code without async. All
 message classes are in :mod:`claude_wire.messages`, all errors in :mod:`claude_wire.errors`.
@@ -201,7 +201,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _package_of(name: str) -> str:
-    """Return a hint for the error about an unknown name: which package has the name. Empty if none has it."""
+    """Return a hint that says which package has the unknown name, or an empty string."""
     from importlib import import_module
 
     for package in ("messages", "errors", "codec", "session", "accumulate", "streams"):

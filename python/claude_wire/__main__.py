@@ -1,4 +1,4 @@
-"""``python -m claude_wire`` prints the version of the library, and where the command ``claude-wire`` is."""
+"""``python -m claude_wire`` prints the library's version, and where to find the command ``claude-wire``."""
 
 import sys
 

@@ -7,16 +7,16 @@
     ├── DialectError (ValueError)       a message or a request that a dialect does not have
     ├── PayloadError (ValueError)       an answer that does not fit its request
     ├── HandleError (RuntimeError)      an object was used by two threads at once, after its end, or in a forked child
-    ├── ByteBudgetError                 more unread bytes wait than the process allows (overflow="error" only)
+    ├── ByteBudgetError                 there are more unread bytes than the process allows (overflow="error" only)
     ├── CLINotFoundError (FileNotFoundError)    the Claude Code CLI was not found
-    ├── ProcessInputError (BrokenPipeError)     a message for a process that is gone or has closed its input
-    ├── ProcessError                    a process ended with an exit code that is not 0, or by a signal
+    ├── ProcessInputError (BrokenPipeError)     the process that should get a message has ended or closed its input
+    ├── ProcessError                    a process ended with a nonzero exit code, or by a signal
     │   └── UnfinishedTurnError         the output ended in the middle of a turn or a line, with any exit code
     ├── RequestError                    a control request got no answer, or an error
     │   ├── RequestRefusedError         the answer is an error
     │   ├── RequestTimeoutError (TimeoutError)  no answer came in time
-    │   └── SessionEndedError           the output has ended, or the session was closed, before the answer
-    ├── AnswerError                     a permission question cannot be answered: unknown, or settled before
+    │   └── SessionEndedError           the output ended, or the session was closed, before the answer arrived
+    ├── AnswerError                     a permission question is unknown or already settled
     ├── PromptError                     no turn will answer a prompt
     │   ├── PromptAnsweredError         the prompt was answered before the session was resumed
     │   └── PromptCancelledError        the prompt was removed from the queue, or refused
@@ -25,21 +25,21 @@
         │   ├── AuthenticationError     the credentials are missing, wrong, or do not allow the request
         │   ├── BillingError            the account has no credit
         │   └── RateLimitError          too many requests, or the API is overloaded
-        ├── MaxTurnsError               the limit for turns was reached
-        ├── MaxBudgetError              the limit for costs was reached
-        ├── StructuredOutputError       the output of the model does not fit the JSON schema
+        ├── MaxTurnsError               the turn limit was reached
+        ├── MaxBudgetError              the cost limit was reached
+        ├── StructuredOutputError       the model's output does not match the JSON schema
         ├── SubagentStoppedError        subagents were stopped, and no turn followed
         ├── TurnCancelledError          the turn was interrupted
-        └── ExecutionError              any other error, also of the start of the CLI
+        └── ExecutionError              any other error, such as a failure to start the CLI
             └── SessionNotFoundError    the conversation to resume does not exist
 
-A wrong argument (a ``str`` instead of bytes, an unknown option) raises a ``TypeError`` or ``ValueError`` of Python.
+A wrong argument (a ``str`` instead of bytes, an unknown option) raises Python's ``TypeError`` or ``ValueError``.
 
-``str(error)`` and ``repr(error)`` show no content of a conversation, because it has prompts and secrets, and errors go
-to logs. The content is in attributes. But the text does quote what the CLI says about a failure, as one line of at most
-80 characters in quotation marks. The quotation is from:
+``str(error)`` and ``repr(error)`` never show a conversation's content: errors are logged, and a conversation contains
+prompts and secrets. The content is in attributes. But the text does quote the CLI's own error text, as one line of at
+most 80 characters in quotation marks. The quotation is from:
 
-* ``result`` of a result with ``subtype`` ``success`` and ``is_error`` true, which the CLI writes when the API has
+* ``result`` of a result with ``subtype`` ``success`` and ``is_error`` true, which the CLI writes when the API
   failed. In other results this field is the model's answer, which is never shown;
 * ``errors`` and ``error`` of a failed result;
 * ``error`` of the answer to a control request;

@@ -1,4 +1,4 @@
-"""The names of version 0.2 that have moved. The error for such a name says where it is now."""
+"""The names of version 0.2 that have moved. When a program uses such a name, the error says where to find it now."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOVED = {
 
 
 def place(name: str) -> str:
-    """Return a hint for the error about an unknown name: where it has moved. Empty if it has not moved."""
+    """Return a hint that says where the unknown name has moved, or an empty string if it has not moved."""
     now = MOVED.get(name)
     if now is None:
         return ""
@@ -39,7 +39,7 @@ def place(name: str) -> str:
 
 
 class _Moved:
-    """The last finder in ``sys.meta_path``. It finds no modules, but raises an error for a module that has moved."""
+    """The last finder in ``sys.meta_path``. It never finds a module. It raises an error if the module has moved."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:

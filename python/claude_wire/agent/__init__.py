@@ -1,4 +1,4 @@
-"""The agent's side of the protocol: write a program that takes the place of the CLI and answers its hosts."""
+"""The agent's side of the protocol, for programs that replace the CLI and answer its hosts."""
 
 from claude_wire.agent.agent import Agent
 from claude_wire.agent.options import AgentOptions

@@ -1,4 +1,4 @@
-"""An agent: the author's function and its settings. It can serve hosts over any pair of streams."""
+"""The class ``Agent``: the author's function and its settings. An agent can serve hosts over any pair of streams."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ Lifespan = Callable[[AgentSession], AbstractAsyncContextManager[Any]]
 
 
 class Agent:
-    """The CLI's side of the protocol. A function of the author answers each prompt of a host.
+    """The CLI's side of the protocol. The author's function answers each prompt from a host.
 
     Args:
-        answer: called with a :class:`Turn` for each prompt, one at a time. It returns the result: None (the last text
-            that was said), a str, a dict or a Struct (structured output), or a whole ``ResultMessage``. If it raises,
-            the turn fails. A plain function runs in a thread, and calls the turn's methods without ``await``.
-        dialect: the dialect of hosts; ``"auto"`` detects it by the host's messages.
-        options: the command line; :meth:`main` reads the command line of the process instead.
-        requests: class of a control request -> function, such as ``{SetModelRequest: f}``. The function gets the
+        answer: called with a :class:`Turn` for each prompt, one at a time. It returns the result: None (the last
+            text that it sent), a str, a dict or a Struct (structured output), or a whole ``ResultMessage``. If it
+            raises, the turn fails. A plain function runs in a thread, and calls the turn's methods without ``await``.
+        dialect: the dialect that hosts speak; ``"auto"`` detects the dialect from the host's messages.
+        options: the command line; :meth:`main` reads the process's command line instead.
+        requests: control request class -> function, such as ``{SetModelRequest: f}``. The function gets the
             request and returns the payload of the answer, or None for the agent's own answer.
         init: fields of ``system/init``: an :class:`~claude_wire.InitMessage`, or a dict of its fields.
-        model: name of the model; ``--model`` has precedence.
-        version: version of the agent, which hosts read as ``claude_code_version``.
+        model: the model's name; ``--model`` takes precedence.
+        version: the agent's version, which hosts read as ``claude_code_version``.
         lifespan: function that gets the session and returns an asynchronous context manager. The agent enters it before
             the first prompt, and leaves it at the end.
 
@@ -102,16 +102,16 @@ class Agent:
         return await service_of(self).run(stdin, stdout)
 
     def main(self, argv: Sequence[str] | None = None, *, backend: str = "asyncio") -> NoReturn:
-        """The main function of a program: serve the host that has started the process, and exit.
+        """Serve the host that started this process, then exit. Call this as a program's main function.
 
-        The arguments are those of the CLI. ``--version`` prints one line. With a prompt (``-p "..."``, or a plain
+        It accepts the CLI's arguments. ``--version`` prints one line. With a prompt (``-p "..."``, or a plain
         argument) there is one turn, and the program prints its text, or the format of ``--output-format``. Otherwise
         the host uses the standard streams. While the agent runs, ``print`` writes to the standard error, so it cannot
         put text between two lines; and ``sys.stdin`` is empty. SIGINT interrupts the turn and then ends the agent;
         SIGTERM ends the agent without a result.
 
         Args:
-            argv: the command line, the program first; None: the command line of the process.
+            argv: the command line, starting with the program; None: the process's command line.
             backend: ``"asyncio"`` or ``"trio"``.
 
         Raises:
@@ -130,7 +130,7 @@ class Agent:
 
 
 def service_of(agent: Agent, options: AgentOptions | None = None) -> Service:
-    """Make the service for one run of an agent.
+    """Create the service for one run of an agent.
 
     Args:
         options: the command line; None: ``agent.options``.
@@ -142,7 +142,7 @@ def service_of(agent: Agent, options: AgentOptions | None = None) -> Service:
 
 
 def _states(options: AgentOptions) -> bool | None:
-    """The argument ``states`` of :class:`AgentProtocol`, by the environment."""
+    """Return the argument ``states`` for :class:`AgentProtocol`, which depends on the environment."""
     if options.reads_session_state:
         return True
     return False if os.environ.get("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1" else None

@@ -13,7 +13,7 @@ an object nested too deeply for Python      wrong: the CLI would read it, so it 
 ``user`` whose role is not ``user``         wrong, also without a role or a message
 ``user`` whose content is a number          ignored, like all content that is neither a text nor a list
 ``user`` without content, or with null      a prompt whose text is ``(no content)``
-any other ``user``                          a prompt, also an empty one, and one with unknown blocks
+any other ``user``                          a prompt, even if it is empty or has unknown blocks
 another type, or no type                    ignored; wrong if ``strict``, as for CLI 2.1.7
 ==========================================  =========================================================================
 
@@ -48,9 +48,9 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-#: The text of a prompt without content.
+#: The text that replaces missing content in a prompt.
 NO_CONTENT = "(no content)"
-#: Most characters of a line's type that an error shows.
+#: An error shows at most this many characters of a line's type.
 MAX_TYPE_CHARS = 64
 #: An integer with fewer digits is read exactly, a longer one as a float.
 MAX_DIGITS = 4000
@@ -75,11 +75,11 @@ _PROMPT_FIELDS = {
 
 
 class WrongLine(Exception):
-    """A line that ends the CLI. The exception's text is what the CLI writes to its standard error."""
+    """A line ends the CLI. The exception's text is what the CLI writes to its standard error."""
 
 
 def taken(message: Any, *, strict: bool = False) -> Taken | None:
-    """Return the message that an agent has to handle for a decoded line; None if the line is ignored.
+    """Return the message that the agent must handle for a decoded line, or None if the line is ignored.
 
     Args:
         message: the decoded line, which may be an :class:`InvalidLine`.
@@ -117,7 +117,7 @@ def taken(message: Any, *, strict: bool = False) -> Taken | None:
 
 
 def _read_again(line: InvalidLine, strict: bool) -> Any:
-    """Read a line that the decoder found invalid again, by the rules of JavaScript."""
+    """Reread a line that the decoder rejected, by JavaScript's rules."""
     text = line.raw.decode(errors="replace")
     try:
         if line.kind in ("too_long", "no_memory"):
@@ -143,7 +143,7 @@ def _read_again(line: InvalidLine, strict: bool) -> Any:
 
 
 def _prompt(line: UnknownMessage) -> UserMessage | None:
-    """Make the prompt from a ``user`` line that does not fit its class. Fields that cannot be read are dropped."""
+    """Build the prompt from a ``user`` line that does not fit its class. Fields that cannot be read are dropped."""
     given: Any = line.get("message")
     message: dict[str, Any] = given if isinstance(given, dict) else {}
     if message.get("role", "undefined") != "user":
@@ -212,9 +212,9 @@ def _in_javascript(value: object) -> str:
 
 
 def joined(prompts: list[UserMessage], between: str) -> UserMessage:
-    """Join waiting prompts to one prompt with the uuid of the last one.
+    """Join waiting prompts into one prompt, which gets the last prompt's uuid.
 
-    If all content is text, the texts are joined with ``between``; otherwise the blocks of all prompts are put together.
+    If all content is text, the texts are joined with ``between``; otherwise the result has the blocks of all prompts.
     """
     if len(prompts) == 1:
         return prompts[0]

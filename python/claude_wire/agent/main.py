@@ -1,4 +1,4 @@
-"""Run an agent as a program: its arguments, standard streams, signals and exit code, as in CLI 2.1.331."""
+"""Run an agent as a program, with the arguments, standard streams, signals and exit codes of CLI 2.1.331."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from claude_wire.messages import MessageParam, ResultMessage, UserMessage
 
 #: Exit code of an agent that could not start.
 FAILED = 1
-#: Exit code that a shell reports for a process that SIGINT ended.
+#: The exit code that a shell reports if SIGINT ended a process.
 INTERRUPTED = 128 + 2
 
 HELP = """\
@@ -44,14 +44,14 @@ The flags of the Claude Code CLI are read, too. What they do is up to the agent:
 {flags}
 """
 
-#: Seconds to wait at the end for threads that are still running.
+#: How many seconds to wait at the end for running threads.
 THREAD_SECONDS = 1.0
 
 _taken: tuple[int, int] | None = None
 
 
 def take_standard_streams() -> tuple[int, int]:
-    """Reserve standard input and output for the protocol. Return their new descriptors, the same in each call.
+    """Reserve standard input and output for the protocol. Return their new descriptors, always the same ones.
 
     Descriptor 0 becomes an empty input, and descriptor 1 the standard error. So a ``print``, a library or a child
     process can neither read a line nor write between two lines.
@@ -76,12 +76,12 @@ def take_standard_streams() -> tuple[int, int]:
 def run_program(
     make_service: Callable[[AgentOptions], Service], dialect: Dialect, version: str, argv: Sequence[str], backend: str
 ) -> int:
-    """Run an agent as the program of this process, and return its exit code.
+    """Run an agent as this process's program, and return its exit code.
 
     Args:
-        make_service: makes the service for a parsed command line.
-        dialect, version: dialect and version of the agent.
-        argv: the command line, the program first.
+        make_service: creates the service for a parsed command line.
+        dialect, version: the agent's dialect and version.
+        argv: the command line, starting with the program.
         backend: ``"asyncio"`` or ``"trio"``.
     """
     stdin, stdout = take_standard_streams()
@@ -121,7 +121,7 @@ def run_program(
 
 
 def leave(code: int) -> NoReturn:
-    """End the process, even if a thread still runs. ``sys.exit`` would wait for a thread that nothing can stop."""
+    """End the process, even if a thread is still running. ``sys.exit`` would wait even for a thread that never ends."""
     deadline = monotonic() + THREAD_SECONDS
     others = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
     for thread in others:
@@ -165,12 +165,12 @@ async def _obey(service: Service, received: AsyncIterator[signal.Signals]) -> No
 
 
 async def _only(prompt: str, dialect: Dialect) -> AsyncIterator[bytes]:
-    """The input of an agent that got its prompt as an argument: one line with the prompt."""
+    """Yield one line with the prompt, as the input of an agent that got its prompt as an argument."""
     yield dialect.connect().to_agent(UserMessage(message=MessageParam("user", prompt)))
 
 
 class _Results(ByteSendStream):
-    """Takes the output of an agent, and keeps only the results."""
+    """Receives an agent's output, and keeps only the results."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.results: list[ResultMessage] = []
@@ -195,7 +195,7 @@ def _text(result: ResultMessage) -> str:
 
 
 def _write(fd: int, data: bytes) -> None:
-    """Write to the original standard output. Ignore errors, because the reader may have closed it."""
+    """Write to the original standard output. Ignore errors, because the reader may have closed the pipe."""
     try:
         with open(fd, "wb", closefd=False) as file:
             file.write(data)

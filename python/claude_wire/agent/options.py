@@ -1,4 +1,4 @@
-"""Read the command line and the environment of an agent into typed fields, by the rules of CLI 2.1.331.
+"""Parse an agent's command line and environment into typed fields, by the rules of CLI 2.1.331.
 
 Parsing reads no files and starts no process.
 """
@@ -15,7 +15,7 @@ from claude_wire.flags.flags import Flag, Flags, flag_of
 from claude_wire.support.arguments import require_one_of
 from claude_wire.support.text import one_line
 
-#: Other spelling of a flag -> flag.
+#: Alternative spelling of a flag -> flag.
 ALIASES = {
     "--allowed-tools": "--allowedTools",
     "--disallowed-tools": "--disallowedTools",
@@ -55,23 +55,23 @@ WITHOUT_VALUE = frozenset(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False, eq=True)
 class AgentOptions(Flags):
-    """The command line of an agent: the flags of the CLI, one field for each. :meth:`parse` returns it.
+    """An agent's command line, with one field for each flag of the CLI. :meth:`parse` returns it.
 
     The flags have the same fields as in :class:`~claude_wire.ClaudeOptions`. Lists are tuples of str, and paths are
     str. A JSON object is a dict; any other text for such a flag remains a str, the path of a file. ``mcp_config`` is a
     tuple. Unknown flags, and unknown words of a flag, are accepted, and stored in ``extra_args``.
 
     Attributes:
-        prompt: the argument that is not a flag; None without a prompt.
-        print: give one answer, and end (``--print``).
-        version: print the version, and end (``--version``).
-        help: print the flags, and end (``--help``).
-        verbose: ``--verbose`` is given.
+        prompt: the argument that is not a flag; None if there is no prompt.
+        print: give one answer, then exit (``--print``).
+        version: print the version, then exit (``--version``).
+        help: print the flags, then exit (``--help``).
+        verbose: True if the command line has ``--verbose``.
         input_format: ``"text"`` or ``"stream-json"``.
         output_format: ``"text"``, ``"json"`` or ``"stream-json"``.
         reads_session_state: the host wants ``session_state_changed`` messages: the environment has
-            ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1``, as both official SDKs set it.
-        argv: the arguments that were parsed, without the program.
+            ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1``, which both official SDKs set.
+        argv: the parsed arguments, without the program.
     """
 
     prompt: str | None = None
@@ -92,7 +92,7 @@ class AgentOptions(Flags):
         several values keeps all of them. After ``--`` no argument is a flag.
 
         Args:
-            argv: the program first, as in ``sys.argv``.
+            argv: the command line, starting with the program as in ``sys.argv``.
             environ: the environment.
 
         Raises:
@@ -105,7 +105,7 @@ class AgentOptions(Flags):
         )
 
 
-#: Name of a flag -> its field.
+#: Flag name -> field.
 FLAGS: dict[str, tuple[str, Flag]] = {
     flag.name: (one.name, flag) for one in dataclasses.fields(Flags) for flag in [flag_of(one)] if flag
 }
@@ -117,7 +117,7 @@ _FORMATS = {
 
 
 class _Parser:
-    """Parses one command line into the values of fields."""
+    """Parses one command line into field values."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.values: dict[str, Any] = {}
@@ -166,7 +166,7 @@ class _Parser:
                     self._read(field, flag, more)
 
     def _next(self) -> str | None:
-        """Take the next argument; None if it is a flag, or if there is none."""
+        """Consume and return the next argument. Return None if it is a flag or if there are no more arguments."""
         if not self._rest or (self._rest[-1].startswith("-") and self._rest[-1] != "-"):
             return None
         return self._rest.pop()

@@ -1,4 +1,4 @@
-"""Turn the return value of an author's function into the result of its turn.
+"""Convert the return value of the author's function to the turn's result.
 
 The table is in docs/agent.md, "Return a result".
 """
@@ -26,12 +26,12 @@ from claude_wire.support.arguments import type_of
 from claude_wire.support.extras import install_extra
 from claude_wire.support.text import one_line
 
-#: Most characters of an error text of jsonschema, which may contain a whole value or schema.
+#: Maximum length of an error text from jsonschema in characters. The text may contain a whole value or schema.
 MAX_CHARS = 400
 
 
 def result_of(returned: object, last_text: str, schema: Mapping[str, Any] | None) -> ResultMessage:
-    """Return the result for the return value of a function, without the counts and costs of its turn.
+    """Return the turn's result for a function's return value, still without the turn's counts and costs.
 
     Raises:
         TypeError: the value cannot be a result.
@@ -69,14 +69,14 @@ def result_of(returned: object, last_text: str, schema: Mapping[str, Any] | None
 
 
 def failure(error: str, reason: str | None = None) -> ResultMessage:
-    """The result of a turn that has failed, or was stopped."""
+    """Return the result of a turn that failed or was stopped."""
     return ResultErrorDuringExecution(is_error=True, errors=[error], terminal_reason=reason)
 
 
 def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
-    """Check a JSON value against a JSON schema. Return the problem and its place; None if the value fits.
+    """Validate a JSON value against a JSON schema. Return the problem and where it is, or None if the value is valid.
 
-    The check fetches no documents, so a ``$ref`` to another document cannot be resolved. ``format`` is not checked.
+    This never fetches documents, so a ``$ref`` to another document cannot be resolved. ``format`` is not checked.
 
     Raises:
         ImportError: the package jsonschema is missing.

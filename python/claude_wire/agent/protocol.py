@@ -1,6 +1,6 @@
 """The agent's side of the protocol, without input and output.
 
-:class:`AgentProtocol` receives the host's bytes and returns events. The caller sends its output to the host.
+:class:`AgentProtocol` receives the host's bytes and returns events. The caller sends the protocol's output to the host.
 The protocol handles prompts, turns and the frames around turns. At any time it is in one of four states:
 
 ========  ============================================================================================================
@@ -76,16 +76,16 @@ from claude_wire.messages import (
 )
 from claude_wire.support.ids import Ids
 
-#: Limits for waiting prompts: their number, and their size as JSON in bytes. At a limit, :meth:`AgentProtocol.full`
-#: returns True.
+#: The maximum number of waiting prompts, and their maximum size as JSON in bytes. At either limit,
+#: :meth:`AgentProtocol.full` returns True.
 MAX_PROMPTS = 1000
 MAX_PROMPT_BYTES = 16 * 1024 * 1024
-#: Most uuids of prompts that are remembered, each as a digest of 16 bytes.
+#: Maximum number of prompt uuids to remember, each as a 16-byte digest.
 MAX_UUIDS = 100_000
 
 
 class State(Enum):
-    """The state of an agent; see the module's table."""
+    """An agent's state. The module's docstring describes each state."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -94,7 +94,7 @@ class State(Enum):
 
 
 class TurnStarted(NamedTuple):
-    """A turn has begun: call :meth:`AgentProtocol.open_turn`, answer it, then call :meth:`AgentProtocol.end_turn`."""
+    """A turn began. Call :meth:`AgentProtocol.open_turn`, answer it, then call :meth:`AgentProtocol.end_turn`."""
 
     turn: TurnRecord
 
@@ -106,7 +106,7 @@ class TurnStopped(NamedTuple):
 
 
 class Interrupted(NamedTuple):
-    """The host has requested an interrupt: withdraw the questions to the host, and then send this answer."""
+    """The host requested an interrupt: withdraw the questions to the host, and then send this answer."""
 
     answer: ControlResponse
 
@@ -118,12 +118,12 @@ class InvalidInput(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """The agent has nothing left to do, and ends with this exit code."""
+    """The agent has nothing left to do. It exits with this exit code."""
 
     code: int
 
 
-#: The events of :meth:`AgentProtocol.feed`. Control messages of the host are events themselves.
+#: The events that :meth:`AgentProtocol.feed` returns. The host's control messages are events themselves.
 Event = (
     TurnStarted
     | Interrupted
@@ -144,11 +144,11 @@ class _Waiting(NamedTuple):
 
 
 class AgentProtocol:
-    """One connection of an agent.
+    """One connection between an agent and a host.
 
     Args:
         session: the state of the agent's session.
-        dialect: the dialect of the host.
+        dialect: the dialect that the host speaks.
         states: None: write no ``session_state_changed`` messages. True, False: write them, with ``sdk_host_only`` only
             if True.
         init: template for the ``system/init`` message of each turn.
@@ -167,23 +167,23 @@ class AgentProtocol:
         self._decoder = Decoder()
         self._states = states
         self._init = InitMessage() if init is None else init
-        #: The turn under way; None if there is none.
+        #: The turn under way, or None.
         self.turn: TurnRecord | None = None
         self._queue: deque[_Waiting] = deque()
         # Prompts that call no model (``shouldQuery`` false): the context of the next turn.
         self._context: deque[_Waiting] = deque()
         self._uuids = Ids(MAX_UUIDS)
-        # Events that were not returned to the caller yet.
+        # Events not yet returned to the caller.
         self._events: list[Event] = []
         self._input_ended = self._over = False
-        # True if the input had a wrong line; true if the last turn has failed.
+        # The first is True if the input had a wrong line, the second if the last turn failed.
         self._wrong = self._failed = False
         self._results = 0
-        # The last state that was reported to the host.
+        # The state last reported to the host.
         self._said_state = "idle"
         # Number of open questions to the host.
         self._questions = 0
-        # Lines to write: answers to control requests, and all other lines.
+        # Lines to write: the first queue has answers to control requests, the second has all other lines.
         self._answers: deque[bytes] = deque()
         self._frames: deque[bytes] = deque()
         #: Number of bytes in the lines that wait for :meth:`pop`.
@@ -195,14 +195,14 @@ class AgentProtocol:
 
     @property
     def state(self) -> State:
-        """The present state; see the module's table."""
+        """The current state. The module's docstring describes each state."""
         if self.turn is not None:
             return State.RUNNING if self.turn.stopped is None else State.STOPPING
         return State.OVER if self._over else State.IDLE
 
     @property
     def dialect(self) -> Dialect:
-        """The dialect of the host; AUTO while it is not detected."""
+        """The host's dialect; AUTO until the protocol detects it."""
         return self.connection.dialect
 
     @property
@@ -211,10 +211,10 @@ class AgentProtocol:
         return self.dialect.plain
 
     def full(self, *, asking: bool = False) -> bool:
-        """True if so many prompts wait that no more input may be read.
+        """True if so many prompts are waiting that the caller must not read more input.
 
         Args:
-            asking: True while the turn waits for an answer of the host. The limits are then doubled, because more
+            asking: True while the turn is waiting for the host's answer. The limits are then doubled, because more
                 prompts may arrive before the answer.
         """
         times = 2 if asking else 1
@@ -228,7 +228,7 @@ class AgentProtocol:
     # --- what comes in
 
     def feed(self, data: bytes | memoryview) -> list[Event]:
-        """Handle bytes of the host. Drop bytes after a wrong line, and after the end of input."""
+        """Handle bytes from the host. Drop bytes after a wrong line, and after the end of input."""
         if not self._input_ended:
             for message in self._decoder.feed(data):
                 self._see(message)
@@ -310,7 +310,7 @@ class AgentProtocol:
     # --- turns
 
     def _go_on(self) -> None:
-        """Begin the next turn if a prompt waits. Otherwise become idle, or finish if the input has ended."""
+        """Begin the next turn if a prompt is waiting. Otherwise become idle, or finish if the input has ended."""
         while self.turn is None and self._queue:
             self._begin()
         if self.turn is None and not self._queue:
@@ -340,7 +340,7 @@ class AgentProtocol:
         self._finish(turn, ResultSuccess(is_error=False, num_turns=0, result="", duration_api_ms=0, usage=Usage()))
 
     def open_turn(self, turn: TurnRecord) -> None:
-        """Write the first frames of a turn, once: ``system/init``, and echoes of the prompts."""
+        """Write the turn's first frames, ``system/init`` and echoes of the prompts, unless they are already written."""
         if turn is self.turn and not turn.opened:
             turn.opened = True
             self.send(self._init_of())
@@ -374,7 +374,7 @@ class AgentProtocol:
         return self._happened()
 
     def end_turn(self, turn: TurnRecord, result: ResultMessage) -> list[Event]:
-        """End a turn with this result. The next turn begins, if prompts wait."""
+        """End a turn with this result. If prompts are waiting, begin the next turn."""
         if turn is self.turn:
             self._finish(turn, result)
             self._go_on()
@@ -399,7 +399,7 @@ class AgentProtocol:
         self.turn = None
 
     def inject(self) -> list[UserMessage]:
-        """Put the waiting prompts into the turn under way, except prompts that get a separate turn. Return them."""
+        """Add waiting prompts to the turn under way, and return them. Prompts that need a separate turn stay queued."""
         turn = self.turn
         if turn is None or turn.stopped is not None or self.dialect.busy not in ("merge", "inject"):
             return []
@@ -425,7 +425,7 @@ class AgentProtocol:
 
     @property
     def queued(self) -> list[str]:
-        """The uuids of the waiting prompts that have a uuid."""
+        """The uuids of the waiting prompts; prompts without a uuid are left out."""
         return [one.prompt.uuid for one in self._queue if one.prompt.uuid]
 
     @property
@@ -467,7 +467,7 @@ class AgentProtocol:
         return self.connection.to_host(with_its_id(message) if isinstance(message, ControlResponse) else message)
 
     def pop(self) -> bytes | None:
-        """Take the next line to write; None if there is none."""
+        """Remove and return the next line to write. Return None if the queue is empty."""
         if not self.unwritten:
             return None
         line = self._answers.popleft() if self._answers else self._frames.popleft()
@@ -482,7 +482,7 @@ class AgentProtocol:
 
     @contextmanager
     def asking(self) -> Generator[None, None, None]:
-        """A block in which the turn waits for an answer of the host. Blocks of several questions may overlap."""
+        """A ``with`` block in which the turn waits for the host's answer. Blocks of several questions may overlap."""
         self._questions += 1
         self._say_whether_asking()
         try:

@@ -1,4 +1,4 @@
-"""Questions of an agent to its host: permission, hooks, MCP servers in the host, and questions to the user.
+"""An agent's questions to its host: about permissions, hooks, MCP servers in the host, and questions to the user.
 
 Hooks and MCP handshakes have a timeout. Any other question ends with its answer, the end of the input, or the end of
 the turn.
@@ -50,9 +50,9 @@ from claude_wire.messages import (
 #: Timeout in seconds for each step of the handshake with an MCP server in the host.
 HANDSHAKE_SECONDS = 60.0
 MCP_VERSION = "2025-11-25"
-#: Largest size in bytes (as JSON) of all hook answers for one event.
+#: Maximum total size of all hook answers for one event, in bytes as JSON.
 MAX_HOOK_BYTES = 16 * 1024 * 1024
-#: The text for the model after an invalid answer of the host. (CLI 2.1.331.)
+#: The text that the model gets after an invalid answer from the host. (CLI 2.1.331.)
 INVALID_ANSWER = (
     "The canUseTool callback returned an invalid permission result. Expected {behavior: 'allow', updatedInput?: "
     "object} or {behavior: 'deny', message: string}. updatedPermissions may hold at most 4096 updates, rules and "
@@ -88,15 +88,15 @@ class Hooked:
         self.outputs: list[dict[str, Any]] = []
         #: Why the action is refused; None if no hook refuses it.
         self.refusal: str | None = None
-        #: True if the turn has to end.
+        #: True if the turn must end.
         self.stop: bool = False
         #: The reason for the user if ``stop`` is true.
         self.stop_reason: str = ""
         #: The strictest decision of the hooks: ``allow``, ``ask`` or ``deny``; None if no hook decides.
         self.decision: str | None = None
-        #: A new input for the tool; None: keep the input.
+        #: A new input for the tool; None keeps the input.
         self.updated_input: dict[str, Any] | None = None
-        #: Texts of the hooks for the model.
+        #: The hooks' texts for the model.
         self.context: list[str] = []
 
     def add(self, output: dict[str, Any]) -> None:
@@ -140,7 +140,7 @@ class ToolOutcome(NamedTuple):
 
 
 class Questions:
-    """The questions of one agent to its host."""
+    """One agent's questions to its host."""
 
     def __init__(self, protocol: AgentProtocol, requests: Requests) -> None:
         self._protocol = protocol
@@ -150,7 +150,7 @@ class Questions:
     async def permission(
         self, name: str, given: dict[str, Any], use_id: str, suggestions: list[PermissionUpdate] | None = None
     ) -> Decision:
-        """Decide whether a tool may be used: by a rule, by the permission mode, or by asking the host."""
+        """Decide whether the agent may use a tool, by a rule, by the permission mode, or by asking the host."""
         decided = self._session.may_use(name)
         policy = self._protocol.dialect.permission
         if decided is not None and policy == "flag":
@@ -253,7 +253,7 @@ class Questions:
     # --- MCP servers in the host
 
     async def greet(self, server: McpConnection) -> None:
-        """Do the first step of the handshake with a server. Set its status to ``failed`` after an error."""
+        """Do the first step of the handshake with a server. If it fails, set the server's status to ``failed``."""
         client = {"name": "claude-wire", "version": self._session.version}
         params = {"protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": client}
         try:
@@ -262,7 +262,7 @@ class Questions:
             server.status = "failed"
 
     async def connect(self, server: McpConnection) -> None:
-        """Do the second step of the handshake: ask the server for its tools, and set its status."""
+        """Do the second step of the handshake: ask the server for its tools, and set the server's status."""
         try:
             await self.mcp_message(server, {"jsonrpc": "2.0", "method": "notifications/initialized"})
             listed = await self._result(server, "tools/list", None, HANDSHAKE_SECONDS)
@@ -316,7 +316,7 @@ class Questions:
         return (await self._requests.ask(request, "mcp_message", seconds)).response or {}
 
     async def elicit(self, request: ElicitationRequest) -> ElicitationResponse:
-        """Ask the user of the host. The answer is ``decline`` if the host cannot ask."""
+        """Ask the host's user a question. The answer is ``decline`` if the host cannot ask."""
         try:
             with self._protocol.asking():
                 answer = await self._requests.ask(request, "elicitation", None)

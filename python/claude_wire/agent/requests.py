@@ -115,7 +115,7 @@ NOTHING: dict[type, Payload] = {
 
 
 class HostRequests:
-    """The handlers of one agent for requests of its host."""
+    """One agent's handlers for its host's requests."""
 
     def __init__(self, service: Runtime, handlers: dict[type, Callable[[Any], Any]]) -> None:
         self._service = service
@@ -143,7 +143,7 @@ class HostRequests:
             self._own[GetStatusRequest] = lambda body: service.protocol.status
 
     def find(self, body: object) -> Handler | None:
-        """Return the handler for the body of a request; None if there is none.
+        """Return the handler for a request's body, or None.
 
         If the author has no handler, this already changes the session: the next line may be a prompt, and after
         ``set_model`` its turn must begin with the new model.
@@ -182,7 +182,7 @@ class HostRequests:
         return {**answer, **(given.to_dict() if isinstance(given, Wire) else given or {})}
 
     async def _asked(self, body: Any) -> Payload:
-        """Return the answer of the author's handler; None without a handler."""
+        """Return the answer from the author's handler, or None if there is no handler."""
         handler = self._handlers.get(type(body))
         return None if handler is None else await self._service.call(handler, body)
 

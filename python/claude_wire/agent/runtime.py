@@ -11,7 +11,7 @@ from claude_wire.agent.session import AgentSession, TurnRecord
 
 
 class Runtime(Protocol):
-    """Runs an agent over a pair of streams. The methods are those of :class:`~claude_wire.agent.service.Service`."""
+    """Runs an agent over a pair of streams. :class:`~claude_wire.agent.service.Service` implements the methods."""
 
     session: AgentSession
     protocol: AgentProtocol

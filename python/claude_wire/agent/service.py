@@ -1,7 +1,7 @@
 """Run an agent over one pair of streams, on asyncio and trio.
 
 One task reads, one writes the lines that could not be written without waiting, and one runs the author's function. Each
-request of the host is answered in a separate task. ``protocol``, ``speech`` and ``questions`` make the messages.
+request of the host is answered in a separate task. ``protocol``, ``speech`` and ``questions`` build the messages.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ from claude_wire.streams.pipes import GONE, Sink, open_input, open_sink
 from claude_wire.streams.tasks import Task, Tasks, cancelled_by_nobody
 from claude_wire.support.waiting import cancel_scope, move_on_after
 
-#: Number of bytes of waiting output above which a turn waits before it writes more.
+#: A turn waits before it writes more if more than this many bytes of output are waiting.
 CROWDED_BYTES = 1024 * 1024
-#: Limits at which the agent stops reading: tasks that answer requests of the host, and bytes of waiting requests and
-#: answers.
+#: The agent stops reading at this number of tasks that answer the host's requests, or at this number of bytes in
+#: waiting requests and answers.
 MAX_TASKS = 4096
 MAX_WAITING_BYTES = 64 * 1024 * 1024
 #: Number of bytes of waiting output at which the agent stops reading, because each line of a host may need an answer.
 MAX_UNWRITTEN = 16 * 1024 * 1024
-#: Seconds that the author's function has for its cleanup after its turn was stopped.
+#: How many seconds the author's function may clean up after its turn was stopped.
 CLEANUP_SECONDS = 2.0
-#: Seconds to wait at the end for answers under way, and for a host that does not read the output.
+#: How many seconds to wait at the end for unfinished answers, and for a host that does not read the output.
 LAST_SECONDS = 5.0
 
 
 class Service:
-    """One run of an agent. :func:`~claude_wire.agent.agent.service_of` makes it.
+    """One run of an agent. :func:`~claude_wire.agent.agent.service_of` creates it.
 
     Args:
         answer: the author's function.
-        handlers: class of a control request -> the author's function for it.
-        lifespan: see :class:`Agent`; None if there is none.
+        handlers: control request class -> the author's function that handles it.
+        lifespan: see :class:`Agent`.
     """
 
     def __init__(
@@ -87,23 +87,23 @@ class Service:
         self._answers = Answers(
             self._asked, self._host.find, self._send_first, self._answering, self.protocol.encode_control
         )
-        # Number of initialize requests that are being answered.
+        # The number of unanswered initialize requests.
         self._initializing = 0
         self._turn: Turn | None = None
         self._turn_task: Task | None = None
         self._code: int | None = None
-        # The exception of the input or the output; None without one.
+        # The exception that the input or the output raised, or None.
         self._error: Exception | None = None
         # True after the output has failed or was closed; true while the writer task writes.
         self._broken = self._writing = False
-        #: True if a function of the author still runs at the end, although it was cancelled.
+        #: True if one of the author's functions is still running at the end, although it was cancelled.
         self.left_behind: bool = False
         # The cancel scope of run(), and True after the author's lifespan was entered.
         self._scope: CancelScope | None = None
         self._started = False
         self._sink: Sink | None = None
         self._pop_now = self.protocol.pop
-        # Number of tasks that wait for `_moved`.
+        # The number of tasks that are waiting for `_moved`.
         self._waiters = 0
         # Events: the run is over; a queue has become shorter; output waits for the writer task.
         self._over, self._moved, self._to_write = Event(), Event(), Event()
@@ -329,7 +329,7 @@ class Service:
         self._handle(events)
 
     def _completed(self, turn: Turn, result: ResultMessage) -> ResultMessage:
-        """Return the result, with counts and costs of the turn in its fields that are None."""
+        """Return the result. Fields that are None get the turn's counts and costs."""
         spent, used, total = turn.spent.by_model, self.session.used, turn.spent.total
         for name, one in spent.items():
             used[name] = added_up(used.get(name), one)
@@ -361,7 +361,7 @@ class Service:
                 self._ended(turn)
 
     async def call(self, function: Callable[..., Any], argument: Any) -> Any:
-        """Call a function of the author: an async function in this task, a plain one in a thread."""
+        """Call one of the author's functions: an async function in this task, a plain one in a thread."""
         called = getattr(function, "__call__", None)  # noqa: B004 - the class of an object may have an async __call__
         if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
             return await function(argument)
