@@ -350,7 +350,7 @@ class Session:
             session_id: see :meth:`UserMessage.of`.
 
         Raises:
-            ProcessInputError: the process is gone, or its input was ended.
+            ProcessInputError: the process is gone, or its input was closed.
         """
         await self._prompts.query(prompt, uuid, session_id, needs_uuid=self._transport is not None)
 

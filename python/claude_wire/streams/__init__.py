@@ -1,4 +1,4 @@
-"""Read messages from files, pipes and any other source of bytes; and set the byte budget of the process."""
+"""Read messages from files, pipes and any other source of bytes, and set the process-wide byte budget."""
 
 from __future__ import annotations
 

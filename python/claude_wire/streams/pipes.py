@@ -1,6 +1,6 @@
-"""Read the input and write the output of an agent: descriptors or anyio streams.
+"""Read an agent's input and write its output. Both are descriptors or anyio streams.
 
-Nothing is read ahead. Bytes that the agent does not read stay in the pipe, and when the pipe is full, the host waits.
+This module does not read ahead. Bytes that the agent does not read stay in the pipe. When it is full, the host waits.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from claude_wire.streams.sources import open_source
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import Readiness
 
-#: A function that returns the next line to write; None if there is none.
+#: A function that returns the next line to write, or None if there is none.
 Pop = Callable[[], bytes | None]
 
 
 class Sink(ABC):
     """Writes the lines that ``pop`` returns, until it returns None. One task writes at a time."""
 
-    #: The unwritten part of a partly written line; empty if there is none.
+    #: The unwritten rest of a partly written line; empty if there is none.
     rest: bytes | memoryview = b""
 
     def write_now(self, pop: Pop) -> bool:
         """Write as much as possible without waiting. Return True if all lines were written.
 
         Raises:
-            OSError: the reader has closed its end.
+            OSError: the reader closed its end.
         """
         return False
 
@@ -45,7 +45,7 @@ class Sink(ABC):
         """Write all lines.
 
         Raises:
-            OSError, BrokenResourceError, ClosedResourceError: the reader has closed its end.
+            OSError, BrokenResourceError, ClosedResourceError: the reader closed its end.
         """
 
     @abstractmethod
@@ -54,7 +54,7 @@ class Sink(ABC):
 
 
 class _Descriptor(Sink):
-    """Writes to a descriptor. A pipe or socket is non-blocking until :meth:`close`; a file or terminal is blocking."""
+    """Writes to a descriptor. A pipe or socket is non-blocking until :meth:`close`. A file or terminal is blocking."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -115,15 +115,15 @@ class _Stream(Sink):
         pass
 
 
-#: Exceptions of writing to a sink whose reader has closed its end.
+#: The exceptions that writing to a sink raises when its reader closed its end.
 GONE = (OSError, BrokenResourceError, ClosedResourceError, ValueError)
 
 
 def open_sink(target: Any) -> Sink:
-    """Make the sink for a descriptor, an object with a ``fileno()``, or an anyio ``ByteSendStream``.
+    """Return the sink for a descriptor, an object with a ``fileno()``, or an anyio ``ByteSendStream``.
 
     Raises:
-        TypeError: ``target`` is of another type.
+        TypeError: ``target`` has another type.
     """
     if isinstance(target, ByteSendStream):
         return _Stream(target)
@@ -135,10 +135,10 @@ def open_sink(target: Any) -> Sink:
 
 
 def open_input(source: Any) -> Any:
-    """Make the chunks of a descriptor, an object with a ``fileno()``, or another source of a ``MessageStream``.
+    """Return the chunks that read a descriptor, an object with a ``fileno()``, or another ``MessageStream`` source.
 
     Raises:
-        TypeError: ``source`` is of another type.
+        TypeError: ``source`` has another type.
     """
     if hasattr(source, "fileno"):
         source = source.fileno()
@@ -148,7 +148,7 @@ def open_input(source: Any) -> Any:
 
 
 class _Input:
-    """The chunks of a descriptor, without reading ahead: unread bytes stay in the pipe."""
+    """Reads chunks from a descriptor without reading ahead, so unread bytes stay in the pipe."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd

@@ -1,4 +1,4 @@
-"""Read files and pipes of lines, synchronously and in constant memory."""
+"""Read lines from files and pipes, synchronously and in constant memory."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 F = TypeVar("F", bound=Family)
 Source = str | os.PathLike[str] | IO[bytes]
-#: Suffix of a file name -> module that unpacks the file.
+#: File name suffix -> module that decompresses the file.
 _COMPRESSED = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}
 
 
 class Reader(Generic[T]):
-    """Iterates over the messages of a file, reading 64 KiB at a time. :func:`read` returns it.
+    """Iterates over the messages in a file, reading 64 KiB at a time. :func:`read` returns it.
 
     An exception, for example with ``on_invalid="raise"``, does not end the iteration: the next step continues after the
-    line. A reader that opened its file closes it: after the last message, in :meth:`close`, or at the end of a ``with``
+    line. A reader that opened its file closes it after the last message, in :meth:`close`, or at the end of a ``with``
     block.
     """
 
@@ -63,7 +63,7 @@ class Reader(Generic[T]):
 
     @property
     def stats(self) -> DecoderStats:
-        """Counts of lines, messages and bytes so far."""
+        """The number of lines, messages and bytes so far."""
         return self._decoder.stats
 
     def __iter__(self) -> Self:
@@ -82,7 +82,7 @@ class Reader(Generic[T]):
 
     def _chunk(self) -> bytes:
         """Return the next bytes; empty at the end."""
-        # read1() returns the available bytes of a pipe; read() would wait for a whole block.
+        # read1() returns the bytes that are available in a pipe; read() would wait for a whole block.
         data: bytes | None = getattr(self._file, "read1", self._file.read)(BLOCK_BYTES)
         if data is None:
             raise BlockingIOError("read() takes a blocking file")
@@ -142,7 +142,7 @@ def read(
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
     **arguments: Unpack[DictArguments],
 ) -> Reader[dict[str, Any]]: ...
-# The last two overloads take any type, and overlap the two before. A type checker chooses the first that fits.
+# The last two overloads take any type, so they overlap the first two. A type checker chooses the first one that fits.
 @overload
 def read(  # pyright: ignore[reportOverlappingOverload]  # as told above
     source: Source,
@@ -186,7 +186,7 @@ def read(
     surrogates: Literal["keep", "replace"] = "keep",
     loads: Callable[[bytes], Any] | None = None,
 ) -> Reader[Any]:
-    """Iterate over the messages of a file, in constant memory.
+    """Iterate over the messages in a file, in constant memory.
 
     Args:
         source: a path, a binary file, or ``"-"`` for standard input.
@@ -195,11 +195,11 @@ def read(
     Raises:
         OSError: the file cannot be opened or read.
         TypeError: the file is a text file.
-        ValueError: the file is compressed, by its name; ``read(gzip.open(path))`` decompresses it.
-        InvalidLineError: in a step of the iteration, with ``on_invalid="raise"``; the next step continues after the
+        ValueError: the file's name shows that it is compressed. Use ``read(gzip.open(path))``.
+        InvalidLineError: in a step of the iteration, with ``on_invalid="raise"``. The next step continues after the
             line.
     """
-    # The overloads above have checked which arguments go together.
+    # The overloads above check which arguments go together.
     make = cast("Callable[..., Decoder[Any]]", Decoder)
     decoder = make(
         type,

@@ -1,7 +1,7 @@
 """Read a source of bytes ahead of its reader, and keep the bytes for the reader.
 
-A session does this to find requests of the CLI while its user does not iterate. Kept bytes count in the byte budget of
-the process.
+A session does this to find the CLI's requests while the user does not iterate. Kept bytes count toward the process-wide
+byte budget.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from claude_wire.streams.tasks import set_event
 if TYPE_CHECKING:
     from anyio import Event
 
-#: Number of bytes that may be kept for each reader even if the byte budget is used up. With this share, one slow
+#: Maximum number of bytes to keep for each reader when the byte budget is used up. Because of this share, one slow
 #: consumer cannot stop all other sessions.
 SHARE_BYTES = 256 * 1024
 
-#: A function that gets a copy of all bytes: each chunk that was read, or each line that is sent.
+#: A function that gets a copy of all bytes: each chunk that is read, or each line that is sent.
 Tap = Callable[[bytes], object]
 
 
 def show(tap: Tap | None, data: bytes | memoryview, name: str = "on_received") -> None:
-    """Call a tap with bytes. If the tap raises, log the type of the exception and ``name``."""
+    """Call a tap with bytes. If the tap raises, log ``name`` and the exception's type."""
     if tap is not None and data:
         try:
             tap(bytes(data))
@@ -41,37 +41,37 @@ class Chunks(Protocol):
 
     @property
     def final(self) -> tuple[type[Exception], ...]:
-        """The exceptions of :meth:`receive` after which no more bytes can come."""
+        """The exceptions from :meth:`receive` that mean that there are no more bytes."""
         ...
 
     async def receive(self) -> bytes | memoryview:
-        """Return the next bytes, at least one; empty at the end. A memoryview is valid until the next call."""
+        """Return at least one byte, or empty bytes at the end. A memoryview is valid until the next call."""
         ...
 
     async def aclose(self) -> None: ...
 
 
 class ReadAhead:
-    """The chunks of a source, for a reader. Another task may read chunks ahead, which are kept for the reader.
+    """Passes a source's chunks to a reader. Another task may read chunks ahead, which are kept for the reader.
 
-    The two tasks never read from the source at the same time. Kept bytes count in the byte budget of the process.
+    The two tasks never read from the source at the same time. Kept bytes count toward the process-wide byte budget.
     """
 
     def __init__(self, source: Chunks, tap: Tap | None) -> None:
         self.source = source
-        #: Number of chunks that the reader has read directly from the source.
+        #: The number of chunks that the reader read directly from the source.
         self.direct: int = 0
-        #: Number of kept bytes, including the weight of messages that were decoded ahead.
+        #: The number of kept bytes, including the weight of messages that were decoded ahead.
         self.kept_bytes: int = 0
         #: Called with each chunk that is read; None if there is no tap.
         self.tap = tap
-        #: True while a session has taken over the stream.
+        #: True while a session uses the stream.
         self.in_use = True
-        #: State of the task that reads ahead. A later task continues with it. None before the first task.
+        #: The state of the task that reads ahead. A later task continues with it. None before the first task.
         self.found: Any = None
         self._kept: deque[bytes | Exception] = deque()
         self._ended = self._advancing = False
-        # The event that wakes the reader when the other task has read a chunk. None while the reader does not wait.
+        # The event that wakes the reader when the other task reads a chunk. None while the reader is not waiting.
         self._advanced: Event | None = None
         self._pid = os.getpid()
 
@@ -81,7 +81,7 @@ class ReadAhead:
         return self.source.final
 
     def may_keep_more(self) -> bool:
-        """True if one more chunk may be kept: within this reader's share, or within the byte budget."""
+        """True if this reader's share or the byte budget has room for one more chunk."""
         return self.kept_bytes < SHARE_BYTES or has_room()
 
     async def receive(self) -> bytes | memoryview:
@@ -105,16 +105,16 @@ class ReadAhead:
         return kept
 
     async def advance(self) -> bytes:
-        """Read the next bytes, keep them for the reader, and return them; empty at the end.
+        """Read the next bytes, keep them for the reader, and return them. Return empty bytes at the end.
 
-        Do not call this while the reader waits for the source. An exception of the source is raised here, and again in
-        the reader.
+        Do not call this while the reader is waiting for the source. If the source raises an exception, this raises it,
+        and the reader raises it again.
         """
         self._advancing = True
         try:
             data = bytes(await self.source.receive())
             if data:
-                # Join a small chunk to the last one: a small object takes more memory than its bytes count.
+                # Join a small chunk to the last one, because a small object takes more memory than its bytes.
                 if self._kept and isinstance(last := self._kept[-1], bytes) and len(last) + len(data) <= JOINED_BYTES:
                     self._kept[-1] = last + data
                 else:
@@ -139,7 +139,7 @@ class ReadAhead:
         await self.source.aclose()
 
     def forget(self) -> None:
-        """Drop the kept chunks, and give their bytes back to the budget. The reader then gets the end."""
+        """Drop the kept chunks, and give their bytes back to the budget. For the reader, the source then ends."""
         self.count(-self.kept_bytes)
         self._kept.clear()
         self._ended = True

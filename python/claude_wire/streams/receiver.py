@@ -1,4 +1,4 @@
-"""Read chunks and decode them, one step at a time. Message streams and processes share this part.
+"""Read chunks and decode them, one step at a time. Message streams and processes share this code.
 
 A session can take over the reading (:meth:`Receiver.take_over`) and give it back.
 """
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def require_decoder(decoder: Decoder[Any] | None) -> Decoder[Any]:
-    """Return the ``decoder`` argument of a stream; ``Decoder()`` for None.
+    """Return a stream's ``decoder`` argument, or ``Decoder()`` for None.
 
     Raises:
         TypeError: ``decoder`` is not a :class:`~claude_wire.Decoder`.
@@ -35,14 +35,14 @@ def require_decoder(decoder: Decoder[Any] | None) -> Decoder[Any]:
 
 
 class Observer(Protocol):
-    """Follows the messages of a receiver, and decides which error ends the iteration."""
+    """Follows a receiver's messages, and decides which error ends the iteration."""
 
     def saw(self, batch: list[Any]) -> None:
-        """Called once with each batch, before the consumer gets the batch."""
+        """Called once with each batch, before the consumer gets it."""
         ...
 
     async def ended(self, *, cut: bool) -> None:
-        """Called in each step after the last message. An exception of this method is raised by the step.
+        """Called in each step after the last message. If this method raises an exception, the step raises it, too.
 
         Args:
             cut: True if the stream ended in the middle of a line.
@@ -51,10 +51,10 @@ class Observer(Protocol):
 
 
 class Adapter(Protocol):
-    """Translates the messages of another dialect to stream-json."""
+    """Translates messages from another dialect to stream-json."""
 
     async def receive(self, chunks: Chunks) -> bytes | memoryview | None:
-        """Return the next bytes, like :meth:`Chunks.receive`; None if :meth:`adapt` will return a message first."""
+        """Return the next bytes, like :meth:`Chunks.receive`, or None if :meth:`adapt` will return a message first."""
         ...
 
     def adapt(self, batch: list[Any]) -> list[Any]:
@@ -66,11 +66,11 @@ class Receiver(Generic[T]):
     """Receives chunks and decodes them, for one task at a time.
 
     Args:
-        decoder: decodes the chunks. Use it for nothing else.
-        observer: follows the messages. Without an observer, the receiver closes the chunks at their end.
+        decoder: decodes the chunks. Do not use it for anything else.
+        observer: follows the messages. Without an observer, the receiver closes the chunks when they end.
     """
 
-    #: The source of bytes. Set before the first step.
+    #: The source of bytes. Must be set before the first step.
     chunks: Chunks
 
     def __init__(self, decoder: Decoder[T], observer: Observer | None = None) -> None:
@@ -85,20 +85,19 @@ class Receiver(Generic[T]):
         self.ended: bool = False
         #: True after :meth:`forget`.
         self.closed: bool = False
-        # In this order, true if the source has failed, if it ended in the middle of a line, and while a task is in a
-        # step.
+        # Whether the source failed, whether it ended in the middle of a line, and whether a task is in a step.
         self._failed = self._cut = self._busy = False
-        # Reads the chunks after the first take_over(); None before.
+        # Reads the chunks after the first take_over(). None until then.
         self._ahead: ReadAhead | None = None
 
     @property
     def drain_stats(self) -> DrainStats | None:
-        """The counts of the drain; None if the chunks have no drain."""
+        """The drain's counts; None if the chunks have no drain."""
         chunks = self.chunks if self._ahead is None else self._ahead.source
         return chunks.pipe.stats if isinstance(chunks, PipeChunks) and isinstance(chunks.pipe, Drain) else None
 
     async def next_batch(self) -> list[T]:
-        """Wait for messages, and return all that are ready. Raise StopAsyncIteration at the end."""
+        """Wait for messages, and return all messages that are ready. Raise StopAsyncIteration at the end."""
         if self._busy:
             raise HandleError("another task is iterating over this stream")
         self._busy = True
@@ -149,7 +148,7 @@ class Receiver(Generic[T]):
         return batch
 
     def _end_of_data(self) -> list[T]:
-        """Tell the decoder that the source has ended. Return the message of a last line without line feed."""
+        """Tell the decoder that the source ended. If the last line has no line feed, return its message."""
         stats = self.decoder.stats
         invalid = stats.invalid
         try:
@@ -160,7 +159,7 @@ class Receiver(Generic[T]):
         return batch
 
     def take_over(self, tap: Tap | None) -> tuple[ReadAhead, list[T]]:
-        """Read the chunks through a :class:`ReadAhead` from now on. Return it, and the messages decoded before.
+        """Read the chunks through a :class:`ReadAhead` from now on. Return it and all messages decoded so far.
 
         Raises:
             HandleError: a task is in a step, or the stream already has a session.
@@ -179,7 +178,7 @@ class Receiver(Generic[T]):
         return ahead, ready
 
     def give_back(self, untaken: Iterable[T]) -> None:
-        """Return the stream to its owner, with the messages that the session's consumer has not taken."""
+        """Return the stream to its owner, with the messages that the session's consumer did not take."""
         if self._ahead is not None:
             self._ahead.tap, self._ahead.in_use = None, False
         if not self.closed:

@@ -1,16 +1,16 @@
-"""Sources of bytes for a stream: descriptors, asyncio's readers, anyio's streams, asynchronous iterables.
+"""The sources of bytes for a stream: descriptors, asyncio readers, anyio streams and asynchronous iterables.
 
 On Linux, a :class:`~claude_wire.native.drain.Drain` reads a pipe, socket or terminal even while nobody iterates. On
 other systems, a :class:`PlainPipe` reads only in a step of the iteration, so a slow reader makes the writer wait.
 
-Waiting: while a task waits for messages, the event loop reads the pipe; on asyncio, in the callback for readability. If
-no task waits, the callback reads one chunk ahead and unregisters itself. From then on the drain's thread, if there is
-one, reads.
+Waiting: while a task is waiting for messages, the event loop reads the pipe. (On asyncio, the callback for readability
+reads it.) If no task is waiting, the callback reads one chunk ahead and unregisters itself. From then on, the drain's
+thread reads the pipe, if there is a drain.
 
-Sharing the loop: after 1 ms of reading without a pause, other tasks may run. Decoding is not interrupted. A chunk of
-64 KiB takes about 0.1 ms. A long line also arrives in chunks, but is decoded in one call: a line of 100 MB, a string of
-ASCII, holds the loop for 75 ms, and for 130 ms if each 60th character is an escape (CPython 3.11, two cores, best of
-five).
+Sharing the loop: after reading for 1 ms without a pause, the stream lets other tasks run. Decoding is not interrupted.
+Decoding a chunk of 64 KiB takes about 0.1 ms. A long line also arrives in chunks, but it is decoded in one call: a line
+of 100 MB that is one ASCII string blocks the loop for 75 ms, or for 130 ms if every 60th character is an escape
+(CPython 3.11, two cores, best of five).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     Source = int | HasFileno | asyncio.StreamReader | ByteReceiveStream | AsyncIterable[bytes] | Chunks
 
-#: Seconds of reading without a pause after which other tasks may run.
+#: After reading for this many seconds without a pause, a stream lets other tasks run.
 SLICE_SECONDS = 0.001
 
 
@@ -81,7 +81,7 @@ def open_source(source: Any, options: DrainOptions) -> Chunks:
 
 
 class Slices:
-    """Lets other tasks run now and then, in a loop of reads or writes that never have to wait."""
+    """Lets other tasks run now and then, in a loop whose reads or writes never wait."""
 
     __slots__ = ("_since",)
 
@@ -97,7 +97,7 @@ class Slices:
 
 
 class _FromOther(ABC):
-    """Chunks of an object that is read by an asynchronous method. :meth:`aclose` ends a wait that is under way."""
+    """Reads chunks with an asynchronous method of another object. :meth:`aclose` ends a running wait."""
 
     final: tuple[type[Exception], ...] = ()
 
@@ -156,7 +156,7 @@ class _FromIterable(_FromOther):
 
     async def _next(self) -> bytes:
         data = b""
-        while not data:  # an empty chunk does not mean the end
+        while not data:  # an empty chunk does not mean that the source ended
             await self._slices.pause()
             try:
                 data = await self._iterator.__anext__()
@@ -194,10 +194,10 @@ class PlainPipe:
     """Reads a pipe, socket or terminal, like a :class:`~claude_wire.native.drain.Drain`, but without reading ahead.
 
     While nobody reads, the pipe fills up, and its writer waits. The object reads a duplicate of ``fd``. Until
-    :meth:`close`, the pipe is non-blocking, also for other processes that share it.
+    :meth:`close`, the pipe is non-blocking, even for other processes that share it.
 
     Raises:
-        OSError: EPERM (PermissionError) if ``fd`` is a file; EBADF if it is closed, or the write end of a pipe.
+        OSError: EPERM (PermissionError) if ``fd`` is a file; EBADF if it is closed or is the write end of a pipe.
         HandleError: in any method, after :meth:`close` or in a forked child.
     """
 
@@ -214,7 +214,7 @@ class PlainPipe:
         if not (stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode) or os.isatty(fd)):
             raise PermissionError(EPERM, os.strerror(EPERM))
         if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY:
-            raise OSError(EBADF, os.strerror(EBADF))  # waiting for readability would never end
+            raise OSError(EBADF, os.strerror(EBADF))  # otherwise waiting for readability would never end
         self._fd = os.dup(fd)
         self._pid = os.getpid()
         file = status.st_dev, status.st_ino
@@ -247,8 +247,8 @@ class PlainPipe:
         self._finalize()
 
 
-#: The open pipes that were blocking: device and inode, and the descriptor. When the last descriptor of a file is
-#: closed, the file becomes blocking again.
+#: The open pipes that were blocking, each as its device and inode, and its descriptor. When the last descriptor of a
+#: file is closed, the file becomes blocking again.
 _to_block: set[tuple[tuple[int, int], int]] = set()
 
 
@@ -263,12 +263,12 @@ def _release(file: tuple[int, int], fd: int, pid: int) -> None:
 
 
 def open_pipe(fd: int, options: DrainOptions = DEFAULTS) -> Drain | PlainPipe:
-    """Make a :class:`~claude_wire.native.drain.Drain` on Linux, and a :class:`PlainPipe` on other systems."""
+    """Return a :class:`~claude_wire.native.drain.Drain` on Linux, or a :class:`PlainPipe` on other systems."""
     return Drain(fd, options) if sys.platform == "linux" else PlainPipe(fd)
 
 
 class PipeChunks:
-    """The chunks of a pipe. The top of the module describes how they are read."""
+    """Reads chunks from a pipe, as the module docstring describes."""
 
     __slots__ = ("_discarding", "_resumed", "_stopped", "_waiter", "pipe")
 
@@ -276,7 +276,7 @@ class PipeChunks:
 
     def __init__(self, pipe: Drain | PlainPipe) -> None:
         self.pipe: Drain | PlainPipe = pipe
-        # After discard() of a PlainPipe: an object that reads and drops the rest, and its task.
+        # After discard() of a PlainPipe, the object that reads and drops the remaining bytes, and its task.
         self._discarding: tuple[PipeChunks, Task] | None = None
         self._waiter: _AsyncioWaiter | _TrioWaiter | None = None
         self._resumed = 0.0
@@ -288,7 +288,7 @@ class PipeChunks:
         waiter = self._waiter
         if waiter is None:
             waiter = self._waiter = _waiter(self.pipe)
-        # After SLICE_SECONDS, wait even if a chunk is available: this lets other tasks run.
+        # After SLICE_SECONDS, wait even if a chunk is available, to let other tasks run.
         data = waiter.read() if monotonic() - self._resumed < SLICE_SECONDS else waiter.take()
         while data is None:
             if waiter.closed:
@@ -296,7 +296,7 @@ class PipeChunks:
             if self.pipe.watched:
                 from anyio.lowlevel import checkpoint
 
-                # The process has ended. It may have written after the last read, so read once more. Then stop, even if
+                # The process ended. It may have written after the last read, so read once more. Then stop, even if
                 # another process still holds the pipe open.
                 await checkpoint()
                 self._resumed = monotonic()
@@ -307,14 +307,14 @@ class PipeChunks:
         return data
 
     def stop(self) -> None:
-        """End the iteration, also of a task that is waiting. The pipe stays open."""
+        """End the iteration, even if a task is waiting. The pipe stays open."""
         if self._waiter is None:
             self._stopped = True
         else:
             self._waiter.close()
 
     def discard(self) -> None:
-        """End the iteration, and drop all later bytes, so that the writer never has to wait. Return immediately."""
+        """End the iteration, and drop all later bytes, so that the writer never waits. Return immediately."""
         self.stop()
         with suppress(RuntimeError):  # the pipe is closed or garbage collected, or no event loop runs
             if isinstance(self.pipe, Drain):
@@ -339,7 +339,7 @@ class PipeChunks:
 
 
 def _waiter(pipe: Drain | PlainPipe) -> _AsyncioWaiter | _TrioWaiter:
-    """Make the waiter for the running event loop."""
+    """Return the waiter for the running event loop."""
     if running_trio():
         return _TrioWaiter(pipe)
     import asyncio
@@ -351,7 +351,7 @@ class _AsyncioWaiter:
     """Reads in a callback of the event loop, one chunk ahead of the task that takes the chunk.
 
     The callback stays registered between waits, because registering costs two system calls. If the last chunk was not
-    taken, the callback unregisters itself: otherwise the loop would spin on a pipe that stays readable.
+    taken, the callback unregisters itself, because the loop would otherwise spin on a pipe that stays readable.
 
     The loop holds a :class:`_Registration` with a weak reference to the waiter, so a dropped stream is garbage
     collected.
@@ -389,7 +389,7 @@ class _AsyncioWaiter:
         self.closed = False
 
     def take(self) -> bytes | memoryview | None:
-        """Return the chunk that the callback has read ahead; None if there is none."""
+        """Return the chunk that the callback read ahead, or None if there is none."""
         if self._error is not None:
             error, self._error = self._error, None
             raise error
@@ -430,7 +430,7 @@ class _AsyncioWaiter:
     def _unwatch(self) -> None:
         if self._watching:
             self._watching = False
-            # After a fork, the epoll instance of the loop is shared with the parent.
+            # After a fork, the child shares the loop's epoll instance with its parent.
             if not self._loop.is_closed() and os.getpid() == self._pid:
                 self._loop.remove_reader(self._fd)
 
@@ -459,20 +459,20 @@ class _AsyncioWaiter:
         if not self._loop.is_running() or self._runs_here():
             self._unwatch()
         elif self._watching and os.getpid() == self._pid:
-            with suppress(RuntimeError):  # the loop was closed in the meantime
+            with suppress(RuntimeError):  # another thread just closed the loop
                 self._loop.call_soon_threadsafe(self._loop.remove_reader, self._fd)
 
 
 class _Registration:
-    """Holds a weak reference to a waiter, for the event loop, whose callbacks are strong references."""
+    """Holds a weak reference to a waiter, because the event loop holds strong references to its callbacks."""
 
     __slots__ = ("_pipe", "_waiter", "held")
 
     def __init__(self, waiter: _AsyncioWaiter, pipe: Drain | PlainPipe) -> None:
         self._waiter = weakref.ref(waiter)
-        # Keeps the descriptor open until it is unregistered: otherwise another file might get its number.
+        # Keeps the descriptor open until it is unregistered, because otherwise another file might get its number.
         self._pipe = pipe
-        #: The waiter while a task waits, else None. This may be the only reference that keeps the waiting task alive.
+        #: The waiter while a task is waiting, else None. This may be the only reference that keeps the task alive.
         self.held: _AsyncioWaiter | None = None
 
     def readable(self) -> None:
@@ -509,5 +509,5 @@ class _TrioWaiter:
         import trio
 
         self.closed = True
-        with suppress(RuntimeError):  # no loop runs, so no task waits
+        with suppress(RuntimeError):  # no loop is running, so no task is waiting
             trio.lowlevel.notify_closing(self._pipe.fileno())

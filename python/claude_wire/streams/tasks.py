@@ -1,17 +1,17 @@
 """Tasks without a task group, on asyncio and trio, for work that outlives the call that starts it.
 
-The object that makes a :class:`Task` owns the task, must keep a reference to it, and cancels it if it does not end. If
-an asyncio loop is gone, its tasks are garbage collected with their owners, and nothing is logged.
+The object that creates a :class:`Task` owns the task, must keep a reference to it, and cancels it if it does not end.
+When an asyncio loop is gone, its tasks are garbage collected with their owners, and nothing is logged.
 
 =======================================  ===========================================================================
-the function of a task                   effect
+the task's function                      effect
 =======================================  ===========================================================================
 returns, or is cancelled by its task     nothing
 is cancelled because its loop ends       nothing: ``asyncio.run`` cancels all tasks, and trio its system tasks
 is closed, since its loop is gone        nothing; an ``Exception`` other than ``RuntimeError`` is logged as below
 raises an ``Exception``                  logged as an error, with its type in the message
 raises ``KeyboardInterrupt`` or          asyncio: leaves through the event loop, as out of any task, and ends it.
-``SystemExit``                           trio: logged, and the program goes on, because a system task that raises
+``SystemExit``                           trio: logged, and the program continues, because a system task that raises
                                          would end trio with ``TrioInternalError``
 raises another ``BaseException``         logged as an error
 =======================================  ===========================================================================
@@ -41,7 +41,7 @@ class EventLoopRef:
     """A weak reference to the running event loop, for objects that may outlive their loop.
 
     Raises:
-        RuntimeError: no event loop runs.
+        RuntimeError: no event loop is running.
     """
 
     __slots__ = ("_loop", "_pid", "_token")
@@ -61,7 +61,7 @@ class EventLoopRef:
 
     @property
     def foreign(self) -> bool:
-        """True in a forked child, which must not use the loop of its parent."""
+        """True in a forked child, which must not use its parent's loop."""
         return os.getpid() != self._pid
 
     @property
@@ -88,7 +88,7 @@ class EventLoopRef:
         """Make the loop call a function soon. Any thread may call this.
 
         Returns:
-            False if the loop does not run: it then does not call the function.
+            False if the loop is not running, so it will not call the function.
         """
         try:
             if self._loop is None:
@@ -98,12 +98,12 @@ class EventLoopRef:
                 if loop is None or not loop.is_running():
                     return False
                 loop.call_soon_threadsafe(function)
-        except RuntimeError:  # the loop has just ended
+        except RuntimeError:  # the loop just ended
             return False
         return True
 
     async def can_wait(self) -> bool:
-        """True if the caller may await. False while its coroutine is being closed: then no task runs the coroutine."""
+        """True if the caller may await. False while its coroutine is being closed, because no task then runs it."""
         try:
             EventLoopRef()
         except RuntimeError:
@@ -113,9 +113,9 @@ class EventLoopRef:
         if not self.runs_here():
             return False
         if self._loop is not None:
-            # An asynchronous generator that is being closed may await; the coroutine of a garbage collected task may
-            # not. Such a coroutine ends at this sleep. Otherwise it would enter a cancel scope, which anyio would
-            # attribute to the task that runs at the moment.
+            # An asynchronous generator that is being closed may await, but a garbage collected task's coroutine may
+            # not: it ends at this sleep. Otherwise it would enter a cancel scope, which anyio would attribute to
+            # whichever task is running.
             import asyncio
 
             with suppress(asyncio.CancelledError):
@@ -124,15 +124,15 @@ class EventLoopRef:
 
 
 def set_event(event: Event) -> None:
-    """Set an event, even if the loop of a waiting task is closed."""
+    """Set an event, even if a waiting task's loop is closed."""
     with suppress(RuntimeError):  # the loop is closed
         event.set()
 
 
 def cancelled_by_nobody() -> bool:
-    """True if a cancellation just caught was not for the current task, but for a future that the task awaited.
+    """True if the caller just caught a cancellation that was not for its task, but for a future that the task awaited.
 
-    This happens only on asyncio, and is detected only since Python 3.11: before, the result is always False.
+    This only happens on asyncio, and only Python 3.11 and later can detect it. On Python 3.10 the result is False.
     """
     if running_trio():
         return False
@@ -143,24 +143,24 @@ def cancelled_by_nobody() -> bool:
 
 
 def current_task() -> Task | None:
-    """The :class:`Task` in which the caller runs, directly or in another task that it started; else None."""
+    """Return the :class:`Task` that runs the caller, directly or in another task that it started; else None."""
     return _current.get()
 
 
 class Task:
-    """Runs ``function()`` in a task without a task group, with the context variables of the caller.
+    """Runs ``function()`` in a task without a task group, with the caller's context variables.
 
-    Keep a reference to the object: asyncio garbage collects a task without one. Call its methods in the thread of its
-    event loop, from any task.
+    Keep a reference to the object, because asyncio garbage collects a task without one. Call its methods in its event
+    loop's thread, from any task.
 
     Args:
         function: runs in the task.
-        name: name for logs and debuggers; None: the name of the function.
-        then: called with the task when it has ended. If the loop starts tasks eagerly, this may be before the
+        name: name for logs and debuggers. None: the function's name.
+        then: called with the task when it ends. If the loop starts tasks eagerly, this may happen before the
             constructor returns.
 
     Raises:
-        RuntimeError: no event loop runs, or (trio) the loop is about to end and accepts no more system tasks.
+        RuntimeError: no event loop is running, or trio's loop is about to end and does not accept new system tasks.
     """
 
     __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_on_trio", "_scope", "_then", "name")
@@ -176,13 +176,13 @@ class Task:
         self._on_trio = running_trio()
         self._scope = cancel_scope(on_trio=self._on_trio)
         self._done = False
-        # Number of cancelled_later() blocks that are open.
+        # The number of cancelled_later() blocks that are open.
         self._holds = 0
         # True after cancel() was called.
         self._cancelled = False
-        # The only strong reference to the task of asyncio, whose loop keeps none. None on trio, and after the end.
+        # The only strong reference to the asyncio task; the loop has only a weak one. None on trio, and after the end.
         self._asyncio_task: Any = None
-        # Set at the end of the task; None before the first wait().
+        # Set when the task ends; None before the first wait().
         self._event: Event | None = None
         self._start(function)
 
@@ -191,21 +191,21 @@ class Task:
 
     @property
     def done(self) -> bool:
-        """True if the task has ended. A cancelled task may still run for a while."""
+        """True if the task ended. A cancelled task may still run for a while."""
         return self._done
 
     def cancel(self) -> None:
-        """Cancel the task, by an anyio cancel scope: every await is interrupted, except within a shield.
+        """Cancel the task with an anyio cancel scope, which interrupts every await except within a shield.
 
-        A task that has not begun never calls its function. For a task that has ended, this does nothing. A task within
-        :meth:`cancelled_later` is cancelled at the end of that block. This does not wait.
+        A task that has not started yet then never calls its function. If the task already ended, this does nothing. A
+        task within :meth:`cancelled_later` is cancelled at the end of that block. This does not wait.
         """
         self._cancelled = True
         if not self._holds:
             self._scope.cancel()
 
     def interrupt(self) -> None:
-        """Cancel the task by ``asyncio.Task.cancel()``: its cleanup may then await. On trio, see :meth:`cancel`."""
+        """Cancel the task with ``asyncio.Task.cancel()``, so its cleanup may await. On trio, see :meth:`cancel`."""
         if self._asyncio_task is None:
             self.cancel()
         elif not self._done:
@@ -213,7 +213,7 @@ class Task:
 
     @contextlib.contextmanager
     def cancelled_later(self) -> Generator[None, None, None]:
-        """A block that delays :meth:`cancel` to its end. Other cancellations still interrupt the block."""
+        """Return a context manager that delays :meth:`cancel` until its end. Other cancellations still interrupt it."""
         self._holds += 1
         try:
             yield
@@ -223,14 +223,14 @@ class Task:
                 self.cancel()
 
     def abandon(self) -> None:
-        """Close the coroutine of a task whose loop does not run."""
+        """Close the task's coroutine. Call this only if its loop is not running."""
         if self._asyncio_task is not None and not self._done:
-            with suppress(RuntimeError, ValueError):  # the function ignores GeneratorExit, or is running
+            with suppress(RuntimeError, ValueError):  # the function ignores GeneratorExit or is running
                 self._asyncio_task.get_coro().close()
             self._end()  # _run() calls it, too, but not if the task never started
 
     async def wait(self) -> None:
-        """Wait until the task has ended. Never raise its exception. Cancelling the wait does not cancel the task."""
+        """Wait until the task ends. Never raise its exception. Cancelling the wait does not cancel the task."""
         if not self._done:
             if self._event is None:
                 self._event = Event()
@@ -251,18 +251,18 @@ class Task:
         task: Any = loop.create_task(run, name=self.name)
         if not self._done:  # an eager task may have ended already
             self._asyncio_task = task
-        # asyncio would log a task that is garbage collected while it waits. Here that is not an error: its loop is
-        # gone.
+        # asyncio would log a task that is garbage collected while it is waiting. Here this is not an error, because the
+        # task's loop is gone.
         try:
             task._log_destroy_pending = False
-        except AttributeError:  # a task factory may make other tasks
+        except AttributeError:  # a task factory may return another type of task
             pass
 
         def ended(task: asyncio.Task[None]) -> None:
             self._asyncio_task = None
             self._end()  # if the loop cancelled the task before its first step, _run() has not called _end()
             if not task.cancelled():
-                task.exception()  # marks the exception as seen: asyncio does not log it, since the loop has raised it
+                task.exception()  # marks the exception as seen; the loop raised it, so asyncio must not log it
 
         task.add_done_callback(ended)
 
@@ -317,7 +317,7 @@ class Task:
 
 
 class Tasks:
-    """Tasks of one event loop. Their owner cancels them together."""
+    """A group of tasks in one event loop. Their owner cancels them together."""
 
     def __init__(self) -> None:
         self._tasks: set[Task] = set()
@@ -330,24 +330,24 @@ class Tasks:
 
     @property
     def current(self) -> Task | None:
-        """:func:`current_task` if it is one of these tasks and has not ended; else None."""
+        """:func:`current_task` if it is one of these tasks and has not ended yet; else None."""
         task = current_task()
         return task if task in self._tasks else None
 
     def remember_context(self) -> None:
-        """From now on, start tasks with the context variables of the caller.
+        """From now on, start tasks with the caller's context variables.
 
-        Otherwise a task would get the context variables of the task that happens to read the request.
+        Otherwise a task would inherit them from whichever task happens to read the request.
         """
         self._context = contextvars.copy_context()
 
     def start(
         self, function: Callable[[], Coroutine[Any, Any, None]], name: str, then: Callable[[], object] | None = None
     ) -> Task:
-        """Run ``function()`` in a new task. Call ``then`` when the task has ended, even if it never began.
+        """Run ``function()`` in a new task. Call ``then`` when the task ends, even if it never started.
 
         Raises:
-            RuntimeError: no event loop runs, or another loop than that of the first task.
+            RuntimeError: no event loop is running, or not the one that runs the first task.
         """
         if self._home is None:
             self._home = EventLoopRef()
@@ -367,19 +367,19 @@ class Tasks:
         return task
 
     def cancel(self) -> None:
-        """Cancel all tasks, including each task that is started from now on."""
+        """Cancel all tasks, including tasks that are started later."""
         self._closed = True
         for task in list(self._tasks):
             task.cancel()
 
     def abandon(self) -> None:
-        """Close the coroutines of all tasks, to release their references. Call this only if their loop does not run."""
+        """Close all tasks' coroutines, to release their references. Call this only if their loop is not running."""
         self._closed = True
         for task in list(self._tasks):
             task.abandon()
 
     async def wait(self, seconds: float) -> None:
-        """Wait for at most ``seconds`` until all tasks except the caller's have ended. Log those that have not."""
+        """Wait for at most ``seconds`` until all tasks except the caller's end. Log tasks that are still running."""
         others = self._tasks - {current_task()}
         with move_on_after(seconds):
             for task in others:
