@@ -1,4 +1,4 @@
-"""Helpers that the library and the kit share. The kit imports the names from here, the library from the modules."""
+"""Helpers that the library and the kit share. The kit imports them from here, the library from the single modules."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ __all__ = [
     "type_of",
 ]
 
-#: Name -> module. The names are imported on first use, because some modules need anyio, which takes long to import.
+#: Name -> module. Names are imported on first use, because some modules need anyio, which is slow to import.
 _LATER = {
     "Ids": "ids",
     "Key": "ids",

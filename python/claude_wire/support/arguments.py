@@ -17,14 +17,14 @@ R = TypeVar("R")
 
 
 def shown(value: object) -> str:
-    """Return the ``repr()`` of a wrong value, cut to 80 characters, for an error message."""
+    """Return a wrong value's ``repr()``, cut to 80 characters, for an error message."""
     return one_line(repr(value))
 
 
 def type_of(value: object) -> str:
-    """Describe a wrong value for an error message: the name of its type, or ``the class X`` for a class.
+    """Describe a wrong value for an error message: by the name of its type, or as ``the class X`` if it is a class.
 
-    Some classes of claude-agent-sdk have the same names as ours, so they are marked: ``HookMatcher of
+    Some classes in claude-agent-sdk have the same names as ours, so the text marks them: ``HookMatcher of
     claude_agent_sdk``.
     """
     if isinstance(value, type):
@@ -34,20 +34,20 @@ def type_of(value: object) -> str:
 
 
 def name_of(function: object) -> str:
-    """Return the name of a function, or of the function in a partial. For other callables: the name of the type."""
+    """Return the name of a function, or of the function in a partial. For other callables, return their type's name."""
     inner = function.func if isinstance(function, functools.partial) else function
     return one_line(getattr(inner, "__name__", "") or type(inner).__name__)
 
 
 def qualified_name_of(function: object) -> str:
-    """Return a function's name with the classes and functions around its definition: ``Guards.check``."""
+    """Return a function's name, including the classes and functions around its definition: ``Guards.check``."""
     inner = function.func if isinstance(function, functools.partial) else function
     return str(getattr(inner, "__qualname__", "") or type(inner).__qualname__)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` for a known name that is similar to ``name``; empty if there is none."""
-    from difflib import get_close_matches  # takes longer to import than this whole module, as does inspect
+    from difflib import get_close_matches  # slower to import than this whole module, like inspect
 
     by_case = {one.lower(): one for one in known}
     name = name[:100].lower()
@@ -59,7 +59,7 @@ def require_one_of(name: str, value: object, known: tuple[str, ...], otherwise: 
     """Check that a value is one of ``known``.
 
     Args:
-        otherwise: text for the end of the message: how to pass a value that this version does not know.
+        otherwise: text to append to the message, which says how to pass a value that this version does not know.
 
     Raises:
         TypeError: the value is not a str.
@@ -77,11 +77,11 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
     """Check that a function can be called with one argument.
 
     Args:
-        takes: a description of the argument, for the message: ``"the CanUseToolRequest"``.
+        takes: describes the argument in the message, for example ``"the CanUseToolRequest"``.
         awaited: True if the caller awaits the result, so the function may be async.
 
     Raises:
-        TypeError: ``function`` is not a function, takes other arguments, or is async and ``awaited`` is false.
+        TypeError: ``function`` is not a function, takes other arguments, or is async although ``awaited`` is false.
     """
     import inspect
 
@@ -97,7 +97,7 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
         raise TypeError(f"{name} must be a plain function, and {name_of(function)} is async: nobody awaits it")
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a function in C may have no signature
+    except (TypeError, ValueError):  # a C function may have no signature
         return
     try:
         signature.bind(None)
@@ -109,7 +109,7 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
 
 
 def require_int(name: str, value: object, least: int) -> None:
-    """Check that a value is an int of at least ``least``, and not a bool.
+    """Check that a value is an int, not a bool, and at least ``least``.
 
     Raises:
         TypeError: the value is not an int.
@@ -136,7 +136,7 @@ def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_non
 
 
 def _called(function: Any) -> Any:
-    """Return the function that a callable runs: the function in a partial, or the ``__call__`` of an object."""
+    """Return the function that a callable runs: the function in a partial, or an object's ``__call__``."""
     import inspect
 
     while isinstance(function, functools.partial):
@@ -152,11 +152,11 @@ def _parameters(signature: inspect.Signature) -> str:
 
 
 def tells_where(places: Mapping[str, str], *, owner: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function: the error for an unknown keyword argument then says what to write instead.
+    """Decorate a function, so that the error for an unknown keyword argument says what to write instead.
 
     Args:
-        places: keyword -> what to write instead. For other names, a similar keyword is suggested.
-        owner: name of the function in the message; empty: ``__name__``.
+        places: keyword -> what to write instead. For other names, the error suggests a similar keyword.
+        owner: the function's name in the message. Empty: ``__name__``.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

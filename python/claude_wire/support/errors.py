@@ -1,4 +1,4 @@
-"""The exceptions without a message as an attribute. The others are in the module of their message's class."""
+"""Exceptions that do not have a message as an attribute. Each other exception is next to its message's class."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ E = TypeVar("E", bound="ClaudeWireError")
 
 
 class ClaudeWireError(Exception):
-    """The root of every exception of this package."""
+    """The base class of all exceptions in this package."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By default, pickle and copy call the class with only the text. Restore text and attributes without a call.
+        # By default, pickle and copy call the class with only the text. Restore text and attributes without calling it.
         return _blank, (type(self),), {"args": self.args, **vars(self)}
 
 
@@ -21,11 +21,11 @@ class LineTooLongError(ClaudeWireError, ValueError):
     """A line was longer than ``max_line_bytes``, or did not fit into memory, and was dropped.
 
     Attributes:
-        lines: the lines before this line in the same call. The next call returns the lines after it.
-        head: the first bytes of the line, at most 1024.
-        length: the length of the whole line in bytes, without its line feed.
-        line_number: number of the line in the stream, from 1.
-        offset: offset of the line's first byte in the stream, in bytes.
+        lines: the lines before this line in the same call. The next call returns the lines after this line.
+        head: the line's first bytes, at most 1024.
+        length: the whole line's length in bytes, without its line feed.
+        line_number: the line's number in the stream, counted from 1.
+        offset: the byte offset at which the line starts in the stream.
     """
 
     def __init__(self, lines: list[bytes], head: bytes, length: int, line_number: int, offset: int) -> None:
@@ -42,10 +42,10 @@ class EncodeError(ClaudeWireError, ValueError):
 
 
 class DialectError(ClaudeWireError, ValueError):
-    """The dialect of the other side cannot express a message or a request. Nothing was sent.
+    """The other side's dialect cannot express a message or request. Nothing was sent.
 
     Attributes:
-        dialect: name of the dialect, such as ``"miriad"``.
+        dialect: the dialect's name, such as ``"miriad"``.
     """
 
     def __init__(self, dialect: str, problem: str) -> None:
@@ -54,7 +54,7 @@ class DialectError(ClaudeWireError, ValueError):
 
 
 class PayloadError(ClaudeWireError, ValueError):
-    """The payload of a control response does not fit the request that it answers.
+    """A control response's payload does not fit the request that it answers.
 
     Attributes:
         payload: the payload as received, as plain Python objects.
@@ -69,17 +69,17 @@ class HandleError(ClaudeWireError, RuntimeError):
     """An object was used by two threads or tasks at the same time, after it was closed, or in a forked child.
 
     A decoder, splitter, stream, process or session belongs to one thread (and one task) at a time, and to the process
-    that made it. Make a new decoder for each stream.
+    that created it. Create a new decoder for each stream.
     """
 
 
 class ByteBudgetError(ClaudeWireError):
-    """More unread bytes wait than :func:`~claude_wire.streams.set_byte_budget` allows, with ``overflow="error"``.
+    """More unread bytes are waiting than :func:`~claude_wire.streams.set_byte_budget` allows (``overflow="error"``).
 
-    No bytes are lost: the writer has to wait, and the next step of the iteration continues.
+    No bytes are lost: the writer must wait, and the next step of the iteration continues.
 
     Attributes:
-        limit: the byte budget of this process.
+        limit: this process's byte budget.
     """
 
     def __init__(self, limit: int) -> None:
@@ -88,29 +88,29 @@ class ByteBudgetError(ClaudeWireError):
 
 
 class CLINotFoundError(ClaudeWireError, FileNotFoundError):
-    """The Claude Code CLI was not found. The message says where it was searched, and how to install it."""
+    """The Claude Code CLI was not found. The message says where the search looked, and how to install the CLI."""
 
 
 class ProcessInputError(ClaudeWireError, BrokenPipeError):
-    """A message cannot be sent: the process has exited or closed its standard input, or its input was ended."""
+    """A message cannot be sent, because the process exited or closed its standard input, or the host closed it."""
 
 
 class ProcessError(ClaudeWireError):
-    """A process ended with an exit code other than 0, or by a signal, and not because its host ended it.
+    """A process ended with a nonzero exit code or because of a signal, although its host did not end it.
 
     Attributes:
-        returncode: the exit code. Minus the number of the signal if a signal ended the process, as in
-            :mod:`subprocess`. None if the process has closed its output and still runs.
-        signal: the number of this signal; also if the process handled the signal and exited with 128 + its number (143
-            for SIGTERM). None without a signal.
+        returncode: the exit code, or minus the signal number if a signal ended the process, as in :mod:`subprocess`.
+            None if the process closed its output but is still running.
+        signal: the signal number, even if the process handled the signal and exited with 128 plus its number (143 for
+            SIGTERM). None without a signal.
         stderr_tail: the last 64 KiB of the standard error, as bytes. They usually say why the process failed.
-        last_result: the last result message of the process, or None.
-        calls: ids of tool calls without a result; the tools may have run. Only set if another program owns the CLI.
+        last_result: the process's last result message, or None.
+        calls: ids of tool calls that have no result; the tools may have run. Only set if another program owns the CLI.
 
-    Exit codes of the Claude Code CLI (2.1.331): 0 if the last result has ``is_error: false``, after an interrupt, and
-    when the input ends; 1 if the last result has ``is_error: true``, or if a flag or a line of the input is invalid;
-    130 after SIGINT; 143 after SIGTERM. An agent of the dialect CLASSIC exits with 2 if its arguments are invalid, and
-    with 130 after an interrupt.
+    The Claude Code CLI (2.1.331) exits with 0 if the last result has ``is_error: false``, after an interrupt, and when
+    the input ends; with 1 if the last result has ``is_error: true``, or if a flag or an input line is invalid; with 130
+    after SIGINT; and with 143 after SIGTERM. An agent with the dialect CLASSIC exits with 2 if its arguments are
+    invalid, and with 130 after an interrupt.
     """
 
     def __init__(
@@ -125,13 +125,11 @@ class ProcessError(ClaudeWireError):
 
 
 class UnfinishedTurnError(ProcessError):
-    """The output of a process ended in the middle of a turn or of a line. Attributes as in :class:`ProcessError`.
+    """A process's output ended in the middle of a turn or line. It has the attributes of :class:`ProcessError`.
 
-    If another program owns the CLI, a session also raises this if a subagent worked in the background when the CLI
-    ended.
+    If another program owns the CLI, a session also raises this if a background subagent was working when the CLI ended.
 
-    The exit code may be 0: if its output is not read for 2 seconds, the CLI exits with 0, and the unwritten rest is
-    lost.
+    The exit code may be 0: if nobody reads its output for 2 seconds, the CLI exits with 0 and loses the unwritten rest.
     """
 
 
@@ -139,7 +137,7 @@ class RequestError(ClaudeWireError):
     """A control request got no answer, or an answer that is an error.
 
     Attributes:
-        subtype: the subtype of the request, such as ``"set_model"``.
+        subtype: the request's subtype, such as ``"set_model"``.
     """
 
     def __init__(self, subtype: str, problem: str) -> None:
@@ -148,7 +146,7 @@ class RequestError(ClaudeWireError):
 
 
 def initialize_hint(subtype: str) -> str:
-    """Return a hint for errors of ``initialize``, the first request, which fails if the program is not an agent."""
+    """Return a hint for errors from ``initialize``, the first request, which fails if the program is not an agent."""
     return "; is the program an agent that speaks stream-json?" if subtype == "initialize" else ""
 
 
@@ -182,9 +180,9 @@ class RequestTimeoutError(RequestError, TimeoutError):
 
 
 class SessionEndedError(RequestError):
-    """A control request or a prompt gets no answer, because the session or the output has ended.
+    """A control request or a prompt will not get an answer, because the session or the output ended.
 
-    If a process has ended, ``__cause__`` is a :class:`ProcessError` with the exit code and the standard error.
+    If a process ended, ``__cause__`` is a :class:`ProcessError` with the exit code and the standard error.
     """
 
 
@@ -192,7 +190,7 @@ class AnswerError(ClaudeWireError):
     """A permission question cannot be answered.
 
     Attributes:
-        settled: True if the question was answered, withdrawn or dropped before. False if no question had this id.
+        settled: True if the question was already answered, withdrawn or dropped. False if no question has this id.
     """
 
     def __init__(self, settled: bool) -> None:
@@ -205,10 +203,10 @@ class AnswerError(ClaudeWireError):
 
 
 class PromptError(ClaudeWireError):
-    """No turn will answer a prompt of :meth:`~claude_wire.Session.ask`.
+    """No turn will answer the prompt that :meth:`~claude_wire.Session.ask` sent.
 
     Attributes:
-        uuid: uuid of the prompt; None if it has no uuid.
+        uuid: the prompt's uuid; None if it has no uuid.
     """
 
     def __init__(self, uuid: str | None, problem: str) -> None:
@@ -217,20 +215,20 @@ class PromptError(ClaudeWireError):
 
 
 class PromptAnsweredError(PromptError):
-    """The agent already had a prompt with this uuid before the session was resumed, so it starts no turn.
+    """The agent already had a prompt with this uuid before the session was resumed, so it does not start a turn.
 
-    The answer is in the conversation that was resumed. To ask again, send the prompt with a new uuid.
+    The answer is in the resumed conversation. To ask again, send the prompt with a new uuid.
     """
 
 
 class PromptCancelledError(PromptError):
-    """The agent removed the prompt from its queue: the prompt was cancelled, an interrupt emptied the queue, or the
-    agent refused the prompt.
+    """The agent removed the prompt from its queue, because the prompt was cancelled, an interrupt emptied the queue, or
+    the agent refused the prompt.
     """
 
 
 def is_name(reason: str | None) -> bool:
-    """Return True if a reason looks like a name of the protocol, such as ``rate_limit``. Other texts may be content."""
+    """Return True if a reason looks like a protocol name, such as ``rate_limit``. Other texts may be content."""
     return reason is not None and len(reason) <= 64 and reason.isascii() and reason.isidentifier()
 
 
@@ -239,7 +237,7 @@ def _blank(cls: type[E]) -> E:
 
 
 def exit_signal(returncode: int | None) -> int | None:
-    """Return the number of the signal in an exit code of :mod:`subprocess` (-15) or of a shell (143); else None."""
+    """Return the signal number in an exit code from :mod:`subprocess` (-15) or a shell (143); else None."""
     if returncode is None:
         return None
     if returncode < 0:

@@ -9,21 +9,21 @@ _EXTRA = re.compile(r"""\s*(?:and\s+)?extra\s*==\s*['"]([^'"]+)['"]""")
 
 
 def install_extra(*extras: str, distribution: str = "claude-wire", folder: str = ".") -> str:
-    """Return the command that installs the requirements of extras: ``pip install "mcp>=1.23"``.
+    """Return the command that installs what the extras require: ``pip install "mcp>=1.23"``.
 
-    The command has the names of the packages instead of ``claude-wire[mcp]``, so it also works if claude-wire was
-    installed from a clone. The requirements are read from the metadata of the installed package.
+    The command names the packages instead of ``claude-wire[mcp]``, so it also works if claude-wire was installed from a
+    clone. The requirements are read from the installed package's metadata.
 
     Args:
-        extras: names of the extras.
+        extras: the names of the extras.
         distribution: the package that has the extras.
-        folder: the folder of this package in a clone.
+        folder: the package's folder in a clone.
     """
-    from importlib import metadata  # this import takes 8 ms, so only a missing package pays for it
+    from importlib import metadata  # this import takes 8 ms, so import it only if a package is missing
 
     try:
         requirements = metadata.requires(distribution) or []
-    except metadata.PackageNotFoundError:  # the package was imported from a folder, and is not installed
+    except metadata.PackageNotFoundError:  # the package was imported from a folder but is not installed
         requirements = []
     wanted: dict[str, None] = {}
     for requirement in requirements:

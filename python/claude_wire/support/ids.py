@@ -1,24 +1,24 @@
-"""Remember ids that the other side of a stream has chosen, with limits for their number and their size."""
+"""Remember ids that the other side of a stream chose, and limit how many there are and how long they may be."""
 
 from __future__ import annotations
 
 from hashlib import blake2b
 from typing import TypeAlias
 
-#: The key of an id: a short string itself, the digest of a long string as bytes, or the digits of a number as bytes.
-#: Digits are shorter than a digest, so different ids have different keys.
+#: An id's key: a short string itself, a long string's digest as bytes, or a number's digits as bytes. Digits are
+#: shorter than a digest, so different ids have different keys.
 Key: TypeAlias = "str | bytes"
 
-#: Most characters of an id that is its own key. The CLI's ids have at most 36 characters.
+#: Maximum number of characters in an id that is its own key. The CLI's ids have at most 36 characters.
 LONGEST_ID = 128
-#: Size of a digest in bytes, large enough that two ids with the same digest cannot be found.
+#: Digest size in bytes. It is so large that nobody can find two ids with the same digest.
 DIGEST_BYTES = 32
-#: Default limit for the number of ids in a set, which then takes at most 3 MB.
+#: Default maximum number of ids in a set. A set of this size takes at most 3 MB.
 MAX_IDS = 4096
 
 
 def key_of(id: str | float) -> Key:
-    """Return the key of an id. A key takes at most about 600 bytes, even if the id is long.
+    """Return an id's key. A key takes at most about 600 bytes, even if the id is long.
 
     ``1`` and ``1.0`` have the same key, because they are the same number in JSON.
     """
@@ -31,7 +31,7 @@ def key_of(id: str | float) -> Key:
 
 
 def short_id(id: str) -> str:
-    """Return the id, or the hexadecimal digits of its digest if it is longer than :data:`LONGEST_ID`."""
+    """Return the id, or its digest in hexadecimal digits if the id is longer than :data:`LONGEST_ID`."""
     return id if len(id) <= LONGEST_ID else _digest(id).hex()
 
 
@@ -40,7 +40,7 @@ def _digest(id: str) -> bytes:
 
 
 class Ids:
-    """A set of ids with a limit. Adding one more id removes the oldest."""
+    """A set of ids with a maximum size. Adding an id to a full set removes the oldest."""
 
     __slots__ = ("_keys", "_most")
 
@@ -52,7 +52,7 @@ class Ids:
         return len(self._keys)
 
     def strings(self) -> list[str]:
-        """Return the ids that are strings of at most :data:`LONGEST_ID` characters, the oldest first."""
+        """Return the ids that are strings of at most :data:`LONGEST_ID` characters, oldest first."""
         return [key for key in self._keys if isinstance(key, str)]
 
     def __contains__(self, id: str | float) -> bool:

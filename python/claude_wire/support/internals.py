@@ -1,16 +1,16 @@
-"""Check that another package still has the private names that we use. If not, the error says which are missing."""
+"""Check that another package still has the private names that we use. If not, the error names the missing ones."""
 
 from __future__ import annotations
 
 
 def require_parts(package: str, tested: str, owner: object, *names: str) -> None:
-    """Check that a class or an object of another package has these attributes.
+    """Check that a class or object from another package has these attributes.
 
     Args:
-        package: the name of the distribution.
-        tested: the newest version of the distribution that we have tested.
-        owner: the class or the object.
-        names: the attributes.
+        package: the distribution's name.
+        tested: the newest version of the distribution that we tested.
+        owner: the class or object.
+        names: the attributes' names.
 
     Raises:
         ImportError: an attribute is missing.

@@ -1,4 +1,4 @@
-"""Import names of a package on first use."""
+"""Import a package's names on first use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 
 def later(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the ``__getattr__`` and the ``__dir__`` of a package.
+    """Return the ``__getattr__`` and ``__dir__`` functions for a package.
 
     Args:
-        package: the ``__name__`` of the package.
-        places: name -> module of the package that defines the name.
+        package: the package's ``__name__``.
+        places: name -> module in the package that defines the name.
     """
     namespace = vars(modules[package])
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-#: Most characters of an ISO 8601 time stamp.
+#: Maximum number of characters in an ISO 8601 time stamp.
 MAX_CHARS = 40
 
 
 def moment(stamp: str | None) -> datetime | None:
-    """Return the time of an ISO 8601 stamp in UTC; None if it is invalid. A stamp without an offset is in UTC."""
+    """Convert an ISO 8601 stamp to a UTC time, or None if it is invalid. A stamp without an offset is in UTC."""
     try:
-        # Python 3.10 does not accept "Z". (It also accepts only three or six digits after the second.)
+        # Python 3.10 does not accept "Z". (It also accepts only three or six decimal places for the seconds.)
         found = datetime.fromisoformat((stamp or "")[:MAX_CHARS].replace("Z", "+00:00"))
         return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
     except (ValueError, OverflowError):

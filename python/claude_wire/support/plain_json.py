@@ -1,4 +1,4 @@
-"""Decode JSON objects strictly. Refuse objects that two JSON readers may understand differently."""
+"""Decode JSON objects strictly: refuse objects that two JSON readers may understand differently."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-#: Number of bytes at the beginning of a line in which ``": `` shows that its encoder writes spaces after colons.
+#: If ``": `` occurs in this many bytes at the beginning of a line, the line's encoder writes spaces after colons.
 COMPACT_BYTES = 32
 
 
@@ -15,8 +15,8 @@ def plain_object(line: bytes) -> dict[str, Any]:
     """Decode a line, with or without its line feed, to a JSON object.
 
     Raises:
-        ValueError: the line is not a JSON object, is nested too deeply, or repeats a key in an object: one reader might
-            take the first value of such a key, and another the last.
+        ValueError: the line is not a JSON object, is nested too deeply, or repeats a key in an object. One reader might
+            use a repeated key's first value, and another reader its last value.
     """
     if b'": ' not in line[:COMPACT_BYTES]:
         # Fast path: most lines come from an encoder without spaces. If encoding the decoded object gives the same
@@ -27,7 +27,7 @@ def plain_object(line: bytes) -> dict[str, Any]:
             if len(line) - len(written) in (0, 1) and line.startswith(written) and isinstance(fields, dict):
                 return cast("dict[str, Any]", fields)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            pass  # the slow path accepts more lines, and its error says what is wrong
+            pass  # the slow path accepts more lines, and its error explains what is wrong
     try:
         fields = json.loads(line.decode(), object_pairs_hook=_unique)
     except RecursionError:

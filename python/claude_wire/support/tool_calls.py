@@ -1,8 +1,8 @@
-"""Constants for following tool calls: the limit for open calls, and the tools that start a subagent."""
+"""Constants for tracking tool calls: the maximum number of open calls, and the tools that start a subagent."""
 
 from __future__ import annotations
 
-#: Most open calls that are remembered. One more drops the oldest.
+#: Maximum number of open calls to remember. If there are more, the oldest is dropped.
 MAX_OPERATIONS = 1024
 
 #: Tools that start a subagent.

@@ -1,13 +1,14 @@
 """Cancel scopes and waits that do not keep their task in memory after its event loop is gone.
 
-A loop may be closed while its tasks wait. anyio keeps each task that is in a cancel scope, or waits for a descriptor,
-in a table of the process. When the loop is gone, such a task and all objects of its coroutine are never garbage
-collected, and closing the coroutine makes anyio's scopes raise RuntimeError. The scopes of this module have weak
-references to their tasks, and end without an error. Only the loop refers to a wait for a descriptor.
+A loop may be closed while its tasks are waiting. anyio keeps each task that is in a cancel scope, or that is waiting
+for a descriptor, in a global table. When the loop is gone, this task and all objects that its coroutine uses are never
+garbage collected, and closing the coroutine makes anyio's scopes raise RuntimeError. The scopes in this module have
+weak references to their tasks, and end without an error. Only the loop refers to a task that waits for a descriptor.
 
 With anyio's own scopes, a session that is dropped together with its closed loop would stay in memory, and its CLI would
-run until the interpreter ends. anyio has no public API for this. So the scope on asyncio is a subclass that uses some
-private attributes of its base. If a version of anyio lacks these, a warning is logged, and anyio's own scopes are used.
+run until the interpreter ends. anyio has no public API to avoid this. On asyncio, our scope is therefore a subclass
+that uses some of its base class's private attributes. If an anyio version lacks these attributes, this module logs a
+warning and uses anyio's own scopes.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def running_trio() -> bool:
     try:
         return sniffio.current_async_library() == "trio"
     except sniffio.AsyncLibraryNotFoundError:
-        asyncio.get_running_loop()  # raises, unless the caller is a callback of asyncio outside of its tasks
+        asyncio.get_running_loop()  # raises, unless the caller is an asyncio callback outside of any task
         return False
 
 
@@ -53,10 +54,10 @@ def closing_coroutine() -> bool:
 
 
 def cancel_scope(*, shield: bool = False, on_trio: bool | None = None) -> anyio.CancelScope:
-    """Make an :class:`anyio.CancelScope` with a weak reference to its task.
+    """Create an :class:`anyio.CancelScope` with a weak reference to its task.
 
     Args:
-        on_trio: the result of :func:`running_trio`; None if the caller has not called it.
+        on_trio: the result of :func:`running_trio`; None if the caller did not call it.
     """
     if running_trio() if on_trio is None else on_trio:  # trio ends all its tasks, so it needs no weak references
         return anyio.CancelScope(shield=shield)
@@ -93,7 +94,7 @@ class _WeakTasks(set[Any]):
 
 
 class _WeakHandle:
-    """Cancels a callback of an event loop. Has only a weak reference to the callback's handle, which keeps the loop."""
+    """Cancels an event loop's callback. It refers to the callback's handle weakly, because a handle keeps its loop."""
 
     __slots__ = ("_handle",)
 
@@ -158,7 +159,7 @@ def _asyncio_kind() -> Any:
         def __enter__(self) -> Any:
             if self.deadline == math.inf:
                 entered: Any = base.__enter__(self)
-            else:  # with an empty context, because the scope keeps the timer, and the timer keeps its context
+            else:  # use an empty context, because the scope keeps the timer, and the timer keeps its context
                 entered = contextvars.Context().run(base.__enter__, self)
             return entered
 
@@ -170,7 +171,7 @@ def _asyncio_kind() -> Any:
                 return done
             except RuntimeError:
                 if kind is GeneratorExit:  # another task is closing the coroutine
-                    # Stop the timer, which would wake the task if the loop runs again.
+                    # Stop the timer, which would otherwise wake the task if the loop runs again.
                     setattr(self, "deadline", math.inf)  # noqa: B010 - a property of the base class, without a type
                     return False
                 raise
@@ -179,7 +180,7 @@ def _asyncio_kind() -> Any:
 
 
 class Lock:
-    """An :class:`anyio.Lock` with ``fast_acquire``, whose block may end while its coroutine is being closed."""
+    """An :class:`anyio.Lock` with ``fast_acquire``. Its block may end while its coroutine is being closed."""
 
     __slots__ = ("_lock",)
 
@@ -202,18 +203,18 @@ class Lock:
 
 
 class Readiness:
-    """Waits until a descriptor is readable, or writable. One task waits at a time."""
+    """Waits until a descriptor is readable or writable. Only one task waits at a time."""
 
     __slots__ = ("_fd", "_stop", "_writable")
 
     def __init__(self, fd: int, *, writable: bool = False) -> None:
         self._fd = fd
         self._writable = writable
-        # Ends the current wait; None if no task waits.
+        # Ends the current wait; None if no task is waiting.
         self._stop: Callable[[], None] | None = None
 
     async def wait(self) -> None:
-        """Wait until the descriptor is ready, or until :meth:`close`."""
+        """Wait until the descriptor is ready, or until :meth:`close` is called."""
         if running_trio():
             import trio
 
@@ -244,7 +245,7 @@ class Readiness:
             stop()
 
     def close(self) -> None:
-        """End the current wait. Call this in the loop, before the descriptor is closed."""
+        """End the current wait. Call this in the loop, before you close the descriptor."""
         if self._stop is not None:
-            with suppress(RuntimeError):  # the loop does not run any more
+            with suppress(RuntimeError):  # the loop is no longer running
                 self._stop()
