@@ -1,6 +1,6 @@
-"""Limit the size of an event for a browser, because the inputs and results of tools may be very large.
+"""Limit the size of an event for a browser, because tool inputs and results may be very large.
 
-A long text keeps its beginning and its end, and between them says how many characters are left out.
+Long text keeps its beginning and its end. Between them, a note says how many characters were left out.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from claude_wire.support import fields_of, items_of
 from claude_wire_kit.events.changes import without_change
 from claude_wire_kit.events.events import Notice, Operation, Part, UiEvent, UserPrompt
 
-#: How many characters a long text keeps of its beginning and of its end.
+#: The number of characters that long text keeps at its beginning, and at its end.
 HEAD_CHARS, TAIL_CHARS = 60_000, 40_000
-#: Limit in characters for all texts of an event. Texts above it are left out.
+#: Maximum number of characters in all texts of an event. Texts above it are left out.
 EVENT_CHARS = 400_000
-#: Limit in characters of base64 for all pictures of an event. Pictures above it are left out.
+#: Maximum number of base64 characters in all pictures of an event. Pictures above it are left out.
 PICTURE_CHARS = 2_000_000
 #: Limits for a tool's input: the members of each list and object, and the depth of nesting.
 MAX_MEMBERS, MAX_DEPTH = 200, 20
@@ -44,7 +44,7 @@ def bounded(event: UiEvent) -> UiEvent:
 
 
 class _Room:
-    """Cuts the values of one event, and counts the characters that the event may still have."""
+    """Cuts the values of one event, and counts how many more characters the event may have."""
 
     def __init__(self) -> None:
         self._chars = EVENT_CHARS

@@ -42,11 +42,12 @@ from claude_wire_kit.events.subagents import find_mentions
 from claude_wire_kit.events.work import CALLS, Task, Work, decision_of
 from claude_wire_kit.usage.meter import UsageMeter
 
-#: Limit for conversations. A further one ends the conversation whose last message is the oldest.
+#: Maximum number of conversations. One more ends the conversation whose last message is the oldest.
 MAX_CONVERSATIONS = 256
-#: How many prompts the bridge remembers, because the CLI may repeat them, and how many texts, because a result may.
+#: How many prompts the bridge remembers, because the CLI may repeat them, and how many texts, because a result may
+#: repeat them.
 MAX_PROMPTS, MAX_SAID = 1000, 100
-#: The output of a local command of the CLI begins with one of these texts.
+#: The output of the CLI's local commands begins with one of these texts.
 PRINTED = ("<local-command-stdout>", "<local-command-stderr>")
 #: When the user interrupts a turn, the CLI writes a user message that begins with this text.
 INTERRUPTED = "[Request interrupted by user"
@@ -61,18 +62,18 @@ class Bridge:
     separate state for each session. A message without a session id belongs to the session of the previous message. The
     events are those of :data:`~claude_wire_kit.events.UiEvent`; each has ``to_dict()`` and ``to_json()``.
 
-    The state is limited in number and in bytes, as ``docs/events.md`` lists. An id of more than 128 characters is
+    ``docs/events.md`` lists the limits of this state, in items and in bytes. An id of more than 128 characters is
     replaced by its digest.
 
     Args:
-        project: called once for each session, with the session's id. Returns the ``projectId`` of its events, or None.
-        progress: the rules that find progress in text; an empty tuple for none.
-        partial: also make events of text deltas.
-        prompts: also make events of the prompts that the CLI repeats.
-        permissions_from_tools: names of tools. Each use of such a tool makes a permission question, until the agent
-            asks its first question itself. The agent does not wait for the answer.
-        details: also make events of everything else: thinking, texts of subagents, whole inputs and results, every
-            prompt, hooks, requests of the host. The classes and fields for this are marked *detail*.
+        project: called once for each session, with the session's id. Returns the session's ``projectId``, or None.
+        progress: the rules that find progress in text. An empty tuple turns them off.
+        partial: also create events for text deltas.
+        prompts: also create events for the prompts that the CLI repeats.
+        permissions_from_tools: names of tools. Each use of one of these tools creates a permission question, until the
+            agent asks its first question itself. The agent does not wait for the answer.
+        details: also create events for everything else: thinking, subagents' texts, whole inputs and results, every
+            prompt, hooks, and the host's requests. These classes and fields are marked *detail*.
     """
 
     def __init__(
@@ -92,29 +93,29 @@ class Bridge:
             raise TypeError("progress must be a list of functions, such as PROGRESS_RULES")
         if isinstance(permissions_from_tools, (str, bool)):
             raise TypeError("permissions_from_tools must be names of tools, such as ['Bash', 'Write']")
-        # The tools whose uses become questions. Empty after the agent has asked a question itself.
+        # The tools whose uses become questions. Empty once the agent asked a question itself.
         self._asked_tools: frozenset[str] = frozenset(permissions_from_tools)
         self._partial = partial
         self._conversations: dict[str | None, Conversation] = {}
         # The conversation of the previous message.
         self._latest: Conversation | None = None
         self._messages = 0
-        # The uuids of prompts that have an event. If a prompt is sent again, the CLI repeats it again.
+        # The uuids of prompts that already have an event. If a prompt is sent again, the CLI repeats it again.
         self._prompts = Ids()
         self._prompts_wanted = prompts
         self._work = Work(self._rules, details=details)
         self._permissions = Permissions(details=details)
         self._meter = UsageMeter()
         self._details = details
-        # For details only. `_awaited`: prompts that were shown, and that the CLI may give to a hook and then repeat.
+        # Only for details. `_awaited`: prompts that were shown, and that the CLI may give to a hook and then repeat.
         # `_hooked`: prompts that were shown and given to a hook, and that the CLI may still repeat. `_said`: the latest
         # texts of main conversations.
         self._awaited: deque[Key] = deque(maxlen=MAX_PROMPTS)
         self._hooked: deque[Key] = deque(maxlen=MAX_PROMPTS)
         self._said: deque[Key] = deque(maxlen=MAX_SAID)
-        # The CLI's open requests: key of the id -> (subtype, id of the tool call).
+        # The CLI's open requests: id key -> (subtype, tool call id).
         self._asked: dict[Key, tuple[str, str | None]] = {}
-        # The latest SessionStarted event, and the characters of the tool input that streams now.
+        # The latest SessionStarted event, and the number of characters in the tool input that is streaming now.
         self._started: SessionStarted | None = None
         self._input_chars = 0
 
@@ -128,7 +129,7 @@ class Bridge:
         """Process the next message, and return its events in order.
 
         Raises:
-            TypeError: the argument is not a message, but a dict of ``Decoder(dict)``, a line, or a list of messages.
+            TypeError: the argument is not a message, but a dict from ``Decoder(dict)``, a line, or a list of messages.
         """
         handler = self._handlers.get(type(message))
         if handler is None:
@@ -139,7 +140,7 @@ class Bridge:
         return events
 
     def sent(self, message: m.Message | m.InvalidLine) -> list[UiEvent]:
-        """Process a message that the host has sent, and return its events in order. Needs ``details=True``."""
+        """Process a message that the host sent, and return its events in order. Requires ``details=True``."""
         events: Events = []
         match message:
             case m.UserMessage():
@@ -163,7 +164,7 @@ class Bridge:
         return events
 
     def end(self) -> list[UiEvent]:
-        """Return events that end all open operations, subagents and questions, because the stream has ended."""
+        """End all open operations, subagents and questions, because the stream ended. Returns the events."""
         events: Events = []
         while self._conversations:
             self._end_oldest(events)
@@ -192,7 +193,7 @@ class Bridge:
             updated_input: if allowed, the input for the tool; None for the input that the model chose.
 
         Raises:
-            AnswerError: the question is unknown, or settled.
+            AnswerError: the question is unknown, or already settled.
             ValueError: the question does not have this option.
         """
         call = self._permissions.call_of(request_id)
@@ -205,7 +206,7 @@ class Bridge:
         """Add a question without its control request. Used by :class:`~claude_wire_kit.events.Questions`.
 
         Args:
-            settled: called once, with the answer, or with None if the question no longer needs an answer.
+            settled: called once: with the answer, or with None if the question no longer needs an answer.
 
         Returns:
             The id of the question, and its events.
@@ -217,13 +218,13 @@ class Bridge:
         return id, events
 
     def withdraw(self, request_id: str | float) -> list[UiEvent]:
-        """Settle a question without an answer. Returns the events; none if the question had already been settled."""
+        """Settle a question without an answer. Returns the events; an empty list if it was already settled."""
         return list(self._permissions.withdraw(request_id))
 
     # --- conversations ------------------------------------------------------------------------------------------------
 
     def _conversation_of(self, session: str | None, events: Events) -> Conversation:
-        """Return the conversation for a message's session id. Make a new conversation for a new session."""
+        """Return the conversation for a message's session id. A new session gets a new conversation."""
         id = None if session is None else short_id(session)
         latest = self._latest
         if latest is not None and (id is None or latest.id == id):
@@ -243,8 +244,8 @@ class Bridge:
         events += self._permissions.withdraw_all(oldest.id)
 
     def _asked_in(self, asked: m.CanUseToolRequest) -> dict[str, Any]:
-        """Return the fields of a question's conversation: that of its tool call, or else the latest one. The question
-        itself does not name it.
+        """Return the fields that name a question's conversation. The question itself does not name the conversation, so
+        use its tool call's conversation, or else the latest one.
         """
         place = None if asked.tool_use_id is None else self._work.operations.find(short_id(asked.tool_use_id))
         found = self._latest if place is None else self._conversations[place[0]]
@@ -344,7 +345,7 @@ class Bridge:
         if isinstance(delta, m.TextDelta):
             text, id = delta.text, to.block_id(agent, event.index)
             is_new = id not in to.streamed
-            # The CLI writes no whole block if only white space has streamed.
+            # The CLI writes no whole block if it streamed only white space.
             if not text or (is_new and text.isspace() and not self._details):
                 return
             if is_new:
@@ -406,25 +407,25 @@ class Bridge:
         events.append(prompt)
 
     def _is_new(self, message: m.UserMessage) -> bool:
-        """Return True if this is a person's prompt, and the CLI repeats it for the first time."""
+        """Return True if this is a person's prompt, and the CLI is repeating it for the first time."""
         if not message.isReplay or message.isSynthetic or message.text.startswith(PRINTED):
             return False
         return self._is_first(message)
 
     def _is_first(self, message: m.UserMessage) -> bool:
-        """Return True unless there was a prompt with the same uuid before."""
+        """Return True unless an earlier prompt had the same uuid."""
         is_first = (message.uuid or "") not in self._prompts
         if message.uuid:
             self._prompts.add(message.uuid)
         return is_first
 
     def expect_prompt(self, text: str) -> None:
-        """Make no event when the CLI repeats this prompt, because a front end has shown it already."""
+        """Create no event when the CLI repeats this prompt, because a front end already shows it."""
         self._awaited.append(key_of(text))
 
     def _tool_result(self, message: m.ToolResultMessage | m.SystemToolResultMessage, events: Events) -> None:
         meant = as_stream_json(message)
-        if self._details and isinstance(meant, m.SystemToolResultMessage):  # this message has no id of a call
+        if self._details and isinstance(meant, m.SystemToolResultMessage):  # this message has no call id
             meant = m.UserMessage(message=m.MessageParam("user", [m.ToolResultBlock("", meant.content)]))
         if isinstance(meant, m.UserMessage):
             self._user(meant, events)
@@ -436,7 +437,7 @@ class Bridge:
     # --- permissions --------------------------------------------------------------------------------------------------
 
     def _question_of(self, block: Any, to: Conversation, events: Events) -> None:
-        """Make a permission question of a tool use, because the agent of this stream asks none itself."""
+        """Turn a tool use into a permission question, because this stream's agent does not ask questions itself."""
         given: object = block.input
         made = m.PermissionRequestMessage(
             tool_name=block.name,
@@ -446,7 +447,7 @@ class Bridge:
         events += self._permissions.ask(made, None, to.fields)
 
     def _agent_asks(self, events: Events) -> None:
-        """Stop making questions from tool uses and withdraw the open ones, because the agent has asked one itself."""
+        """Stop turning tool uses into questions, and withdraw the open ones, because the agent asked one itself."""
         if self._asked_tools:
             self._asked_tools = frozenset()
             for id in self._conversations:
@@ -465,7 +466,7 @@ class Bridge:
                 del self._asked[next(iter(self._asked))]
 
     def _request(self, request: m.ControlRequestPayload, events: Events) -> None:
-        """Add the event of a request of the CLI other than a permission question."""
+        """Add the event for a CLI request other than a permission question."""
         prompt = prompt_in(request)
         if prompt is not None and prompt.strip():
             if not _take(prompt, self._awaited):
@@ -482,7 +483,7 @@ class Bridge:
             events += self._permissions.withdraw(message.request_id)
 
     def _reply(self, message: m.ControlResponse, events: Events) -> None:
-        """Process the CLI's answer to a request of the host."""
+        """Process the CLI's answer to one of the host's requests."""
         if self._details and isinstance(message.response, m.ControlError):
             text = f"a request of the host failed: {message.response.error}"
             self._notify(Notice(kind="error", text=text), None, events)
@@ -555,7 +556,7 @@ class Bridge:
             started = SessionStarted(
                 model=message.model, folder=message.cwd, version=message.claude_code_version, permissionMode=mode
             )
-            if started != self._started:  # the CLI sends this message at each turn, mostly unchanged
+            if started != self._started:  # the CLI sends this message in each turn, usually unchanged
                 self._started = started
                 events.append(replace(started, **to.fields))
             events.append(Activity(what="waiting for the model", **to.fields))
@@ -565,7 +566,7 @@ class Bridge:
         self._other(message, events)
 
     def _other(self, message: Any, events: Events) -> None:
-        """Add the notice or the activity for a message of another type. Most types have neither."""
+        """Add the notice or the activity for a message of another type. Most types do not have one."""
         if not self._details and type(message) not in MAY_BE_FOR_ALL:
             return
         session = getattr(message, "session_id", None)
@@ -582,7 +583,7 @@ class Bridge:
             self._notify(Notice(kind="invalid_line", text=text, detail=raw if raw.strip() else None), None, events)
 
     def _notify(self, notice: Notice | None, session: str | None, events: Events, **about: Any) -> None:
-        """Add a notice, unless it is a detail and details are not wanted."""
+        """Add a notice, unless it is a detail and details are turned off."""
         if notice is not None and (self._details or notice.kind in FOR_ALL):
             to = self._conversation_of(session, events)
             events.append(replace(notice, **to.fields, **about))
@@ -614,7 +615,7 @@ def _tokens(used: m.Usage | None) -> Tokens | None:
 
 
 def _take(text: str, *known: deque[Key]) -> bool:
-    """Remove a text from the first of these queues that contains it. Returns False if none of them does."""
+    """Remove a text from the first queue that contains it. Returns False if no queue contains it."""
     key = key_of(text)
     found = next((keys for keys in known if key in keys), None)
     if found is not None:
@@ -623,5 +624,5 @@ def _take(text: str, *known: deque[Key]) -> bool:
 
 
 def _key(request_id: object) -> Key:
-    """Return the key of a request id. An id of a wrong type counts as ""."""
+    """Return the key of a request id. An id of the wrong type counts as ""."""
     return key_of(request_id if isinstance(request_id, (str, int, float)) else "")

@@ -1,4 +1,4 @@
-"""Show the change that a tool call makes in a file, as lines that begin with ``-`` (old) or ``+`` (new).
+"""Show how a tool call changes a file, as lines that begin with ``-`` (old) or ``+`` (new).
 
 Inputs and results may be any JSON. For a value of an unexpected type, the functions return no lines.
 """
@@ -16,7 +16,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "Write": ("content",),
 }
 
-#: Limit for the lines of a change.
+#: Maximum number of lines in a change.
 MAX_LINES = 5000
 
 
@@ -46,7 +46,7 @@ def asked_change(name: str, given: Any) -> list[str]:
 
 
 def done_change(result: Any) -> list[str]:
-    """Return the change that a call has made, from ``structuredPatch`` in the tool's result. Empty without it."""
+    """Return the change that a call made, from ``structuredPatch`` in the tool's result. Empty without that field."""
     lines: list[str] = []
     for each in items_of(fields_of(result).get("structuredPatch")):
         hunk = fields_of(each)

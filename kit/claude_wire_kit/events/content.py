@@ -12,7 +12,7 @@ from claude_wire_kit.events.names import tag
 
 
 def parts_of(content: str | Iterable[m.ContentBlock] | None) -> list[Part]:
-    """Return the content of a message or of a tool's result as parts."""
+    """Return the content of a message or a tool result as parts."""
     if isinstance(content, str):
         return [Part(text=content)]
     return [_part(block) for block in content or ()]
@@ -29,7 +29,7 @@ def _part(block: m.ContentBlock) -> Part:
 
 
 def has_content(parts: Iterable[Part]) -> bool:
-    """Return True if any part is visible: a text that is not blank, or a block of another type."""
+    """Return True if any part is visible: text that is not blank, or a block of another type."""
     return any(part.text is None or part.text.strip() for part in parts)
 
 

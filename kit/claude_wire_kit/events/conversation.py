@@ -1,4 +1,4 @@
-"""The progress and the streaming text of one conversation. Other modules keep its calls, subagents and questions."""
+"""One conversation's progress and streaming text. Other modules keep its calls, subagents and questions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from claude_wire_kit.events.events import ProgressUpdate, UiEvent
 from claude_wire_kit.events.progress import ProgressRule, Step, find_step
 from claude_wire_kit.events.todos import Todos
 
-#: Limit for streamed blocks of a conversation that wait for the whole block that repeats them.
+#: Maximum number of a conversation's streamed blocks that are waiting for the whole block that repeats them.
 MAX_STREAMED = 64
 
 
@@ -25,23 +25,23 @@ class Conversation:
         self.fields: dict[str, Any] = {"conversationId": id, "projectId": project}
         # The latest step that has an event.
         self._last: Step | None = None
-        # True after a task list has reported progress in this turn. From then on, progress in texts is ignored.
+        # True once a task list reported progress in this turn. From then on, progress in texts is ignored.
         self._structured: bool = False
         self.todos: Todos = Todos()
-        #: Id of a subagent, or None for the main agent -> the id of the message that it streams.
+        #: Id of a subagent, or None for the main agent -> the id of the message that it is streaming.
         self.messages: dict[str | None, str] = {}
-        #: Streamed blocks whose whole block has not arrived: id -> (agent, type).
+        #: Streamed blocks whose whole block has not arrived yet: id -> (agent, type).
         self.streamed: dict[str, tuple[str | None, str]] = {}
         #: True if messages report the subagents. Then texts are not searched for subagents.
         self.tells_subagents: bool = False
 
     def end_turn(self) -> None:
-        """Forget the state of the turn that has ended."""
+        """Forget the ended turn's state."""
         self._last, self._structured = None, False
         self.streamed.clear()
 
     def start_message(self, agent: str | None, id: str) -> None:
-        """Note that an agent starts to stream a message. Forget the streamed blocks of its previous message."""
+        """Note that an agent starts to stream a message. Forget its previous message's streamed blocks."""
         self.streamed = {block: about for block, about in self.streamed.items() if about[0] != agent}
         if agent not in self.messages and len(self.messages) >= MAX_STREAMED:
             del self.messages[next(iter(self.messages))]
@@ -58,8 +58,8 @@ class Conversation:
         self.streamed[id] = agent, type
 
     def finish(self, agent: str | None, message: str | None, type: str) -> str | None:
-        """Note that a whole block has arrived. Returns the id under which it has streamed: that of the oldest streamed
-        block of this agent and type. None if it has not streamed.
+        """Note that a whole block arrived. Returns the id under which it was streamed: the id of the oldest streamed
+        block of this agent and type. None if it was not streamed.
         """
         if not self.streamed:
             return None
@@ -71,7 +71,7 @@ class Conversation:
         return id
 
     def tell_progress(self, step: Step | None, events: list[UiEvent]) -> None:
-        """Add the event of progress that a task list reports. Until the turn ends, ignore progress in texts."""
+        """Add the event for progress that a task list reports. Until the turn ends, ignore progress in texts."""
         if step is not None:
             self._structured = True
             self._tell(step, events, self.fields)
@@ -79,7 +79,7 @@ class Conversation:
     def read_progress(
         self, text: str, rules: tuple[ProgressRule, ...], events: list[UiEvent], *, follows: bool = False
     ) -> None:
-        """Add the event of progress that a text mentions. With ``follows``, leave out the conversation's id, because
+        """Add the event for progress that a text mentions. With ``follows``, leave out the conversation's id, because
         the event directly follows the :class:`ClaudeResponse` with the text.
         """
         step = None if self._structured else find_step(text, rules)

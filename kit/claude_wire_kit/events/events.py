@@ -61,9 +61,9 @@ class _Event(Wire, tag_field="type", kw_only=True, frozen=True):
 
 
 class Part(Wire, kw_only=True, frozen=True):
-    """A piece of a prompt or of a tool's result: a ``text``, or the ``name`` of a block of another type.
+    """A piece of a prompt or a tool result: a ``text``, or the ``name`` of a block of another type.
 
-    A picture has its base64 in ``data`` and its ``mediaType``.
+    For a picture, ``data`` is its base64, and ``mediaType`` is set.
     """
 
     text: str | None = None
@@ -73,7 +73,7 @@ class Part(Wire, kw_only=True, frozen=True):
 
 
 class Tokens(Wire, kw_only=True, frozen=True):
-    """Numbers of tokens: new input, input read from the cache, and output."""
+    """Token counts: new input, input read from the cache, and output."""
 
     input: int = 0
     cached: int = 0
@@ -81,14 +81,14 @@ class Tokens(Wire, kw_only=True, frozen=True):
 
 
 class UserPrompt(_Event, tag="user_prompt", kw_only=True, frozen=True):
-    """A prompt of a person that the CLI has accepted.
+    """A person's prompt that the CLI accepted.
 
-    Needs ``Bridge(prompts=True)``, and a CLI that repeats prompts: ``ClaudeOptions(replay_user_messages=True)``. ``id``
-    is the uuid with which the prompt was sent. ``attachments`` counts its images and documents, if it has any.
+    Requires ``Bridge(prompts=True)``, and a CLI that repeats prompts: ``ClaudeOptions(replay_user_messages=True)``.
+    ``id`` is the uuid that the prompt was sent with. ``attachments`` is the number of its images and documents, if any.
 
-    With ``Bridge(details=True)`` there is one event for each prompt in any message, also for prompts of subagents
-    (``agentId``) and for user messages that the CLI itself wrote (``origin``). ``parts`` is the whole content, ``at``
-    the time, and ``duringTurn`` is true for a prompt that joins the present turn.
+    With ``Bridge(details=True)`` there is one event for each prompt in any message, including subagents' prompts
+    (``agentId``) and user messages that the CLI itself wrote (``origin``). ``parts`` is the whole content, ``at`` is
+    the time, and ``duringTurn`` is true for a prompt that joins the current turn.
     """
 
     content: str
@@ -104,13 +104,13 @@ class UserPrompt(_Event, tag="user_prompt", kw_only=True, frozen=True):
 
 
 class ClaudeResponse(_Event, tag="claude_response", kw_only=True, frozen=True):
-    """A text block of the main conversation; never empty.
+    """A text block of the main conversation. It is never empty.
 
     With ``Bridge(partial=True)``, deltas come first. A delta has ``partial`` true; append its ``content`` to the
     earlier deltas with the same ``id``. The event with this ``id`` and without ``partial`` has the whole text, and
     replaces the deltas.
 
-    Details: texts of subagents (``agentId``), blank texts, a delta without content at the end of a streamed block,
+    Details: subagents' texts (``agentId``), blank texts, a delta without content at the end of a streamed block,
     ``failed`` for the text of a failed answer, and the time, ``at``.
     """
 
@@ -125,9 +125,9 @@ class ClaudeResponse(_Event, tag="claude_response", kw_only=True, frozen=True):
 
 
 class Thinking(_Event, tag="thinking", kw_only=True, frozen=True):
-    """A block of thinking, or a delta of one. Deltas work as in :class:`ClaudeResponse`. Detail.
+    """A thinking block, or a delta of one. Deltas work as in :class:`ClaudeResponse`. Detail.
 
-    ``redacted`` is true if the API does not show the block.
+    ``redacted`` is true if the API hides the block's content.
     """
 
     content: str
@@ -140,7 +140,7 @@ class Thinking(_Event, tag="thinking", kw_only=True, frozen=True):
 
 
 class Answer(_Event, tag="answer", kw_only=True, frozen=True):
-    """A message of a model's answer: the model, the time, and the tokens so far. Detail.
+    """A message in a model's answer, with the model, the time, and the tokens so far. Detail.
 
     ``failed`` is true if the API returned an error instead of an answer.
     """
@@ -155,10 +155,10 @@ class Answer(_Event, tag="answer", kw_only=True, frozen=True):
 
 
 class ProgressUpdate(_Event, tag="progress_update", kw_only=True, frozen=True):
-    """The progress of the work: ``completedSteps`` of ``totalSteps``, and ``percentage`` from 0 to 100.
+    """How far the work is: ``completedSteps`` of ``totalSteps``, and ``percentage`` from 0 to 100.
 
-    An update from an answer's text directly follows the :class:`ClaudeResponse` with this text. It has no
-    ``conversationId``; use that of the response. All other updates have one.
+    An update from an answer's text directly follows the :class:`ClaudeResponse` with this text. It does not have a
+    ``conversationId``; use the one of the response. All other updates have one.
     """
 
     currentStep: str
@@ -170,9 +170,9 @@ class ProgressUpdate(_Event, tag="progress_update", kw_only=True, frozen=True):
 
 
 class Operation(_Event, tag="operation", kw_only=True, frozen=True):
-    """A tool call has started or ended. Each call that started ends exactly once.
+    """A tool call started or ended. Each call that started ends exactly once.
 
-    ``agentId`` is the subagent that made the call; None for the main agent.
+    ``agentId`` is the subagent that made the call, or None for the main agent.
 
     Details: the start has the tool's ``name`` and ``input``, and the ``change`` that it asks for in a file. The end has
     the result in ``content``, the change that was made, the ``exitCode`` of a command that failed, and in words who
@@ -213,13 +213,13 @@ class SubagentProgress(_Event, tag="subagent_progress", kw_only=True, frozen=Tru
 
 
 class PermissionRequest(_Event, tag="permission_request", kw_only=True, frozen=True):
-    """A tool waits for a person's permission.
+    """A tool is waiting for a person's permission.
 
     ``options`` are the ways to allow the call, in words. The first one allows only this call; the others also change
     the permissions of later calls.
 
-    Details: the ``question`` in words, the ``reason`` why the CLI asks, the ``path`` of the file or folder that it asks
-    about, and the id of the tool call.
+    Details: the ``question`` in words, the CLI's ``reason`` for asking, the ``path`` of the file or folder in question,
+    and the tool call's id.
     """
 
     requestId: str | float
@@ -236,9 +236,9 @@ class PermissionRequest(_Event, tag="permission_request", kw_only=True, frozen=T
 
 
 class PermissionCancelled(_Event, tag="permission_cancelled", kw_only=True, frozen=True):
-    """A question needs no answer any more: withdrawn, answered elsewhere, or dropped because too many were open.
+    """A question no longer needs an answer. It was withdrawn, answered elsewhere, or dropped above the limit.
 
-    ``allowed`` tells how the question was answered, if the answer or the tool's result says so.
+    ``allowed`` says how the question was answered, if the answer or the tool's result shows it.
     """
 
     requestId: str | float
@@ -249,14 +249,15 @@ class PermissionCancelled(_Event, tag="permission_cancelled", kw_only=True, froz
 
 
 class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
-    """A turn has ended. The run has ended, too, unless ``background`` is set.
+    """A turn ended. The run ended, too, unless ``background`` is set.
 
     ``costUsd`` is the cost of this turn in US dollars. ``turns`` counts the model's answers in the turn. ``error`` says
-    what went wrong if ``ok`` is false. ``background`` counts the subagents that still work in the background. The
-    :class:`SubagentProgress` of each tells its end; then another turn follows, unless its status is ``stopped``.
+    what went wrong if ``ok`` is false. ``background`` counts the subagents that are still working in the background.
+    When one of them ends, it has a :class:`SubagentProgress`, and then another turn follows, unless the status is
+    ``stopped``.
 
-    Details: the ``reason`` of a failure as one word, all ``errors``, the structured ``output``, the cost of the session
-    so far, how many calls were ``denied``, and the tokens of the main conversation.
+    Details: the ``reason`` for a failure as one word, all ``errors``, the structured ``output``, the session's cost so
+    far, how many calls were ``denied``, and the main conversation's tokens.
     """
 
     ok: bool
@@ -276,13 +277,13 @@ class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
 
 
 class Notice(_Event, tag="notice", kw_only=True, frozen=True):
-    """A message for the person about the session: an error, a retry, the progress of a sign-in.
+    """A message to the person about the session, such as an error, a retry, or sign-in progress.
 
     ``text`` may contain text from the model or from tools: escape it. ``until`` is when a rate limit ends, in seconds
     since 1970. ``level`` is set if the urgency differs from that of the ``kind``. ``plain`` marks output, not a report.
 
-    Details: kinds other than the first five, a longer text (``detail``) or JSON (``fields``) for the notice, and the
-    ids of the tool call and of the subagent that it is about.
+    Details: all kinds except the first five, longer text (``detail``) or JSON (``fields``) for the notice, and the ids
+    of the tool call and the subagent that it is about.
     """
 
     kind: NoticeKind
@@ -298,7 +299,7 @@ class Notice(_Event, tag="notice", kw_only=True, frozen=True):
 
 
 class SessionStarted(_Event, tag="session_started", kw_only=True, frozen=True):
-    """The CLI is ready, or has changed its model, folder or permission mode. Detail."""
+    """The CLI is ready, or changed its model, folder or permission mode. Detail."""
 
     model: str | None = None
     folder: str | None = None
@@ -309,7 +310,7 @@ class SessionStarted(_Event, tag="session_started", kw_only=True, frozen=True):
 
 
 class Activity(_Event, tag="activity", kw_only=True, frozen=True):
-    """The CLI has begun to do something, such as ``running Bash``. ``what`` says it in words. Detail."""
+    """The CLI started to do something. ``what`` says it in words, such as ``running Bash``. Detail."""
 
     what: str
     detail: str | None = None

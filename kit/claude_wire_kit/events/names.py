@@ -1,4 +1,4 @@
-"""Name messages and their parts, and the reason why a turn has failed."""
+"""Name messages and their parts, and say why a turn failed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def tag(value: msgspec.Struct | messages.Unknown) -> str:
 def message_name(message: Message | Record) -> str:
     """Return the type of a message or record and its subtypes, as in ``stream_event/content_block_delta/text_delta``.
 
-    A type without a class becomes ``unknown``. So a name never contains text from the line, and the set of names is
-    finite.
+    A type without a class becomes ``unknown``, so a name never contains text from the line, and the number of names
+    is limited.
     """
     return "/".join(_steps(message))
 

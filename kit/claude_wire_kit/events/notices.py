@@ -1,4 +1,4 @@
-"""Describe in words what the CLI reports besides the conversation: tasks, hooks, retries, limits.
+"""Describe in words what the CLI reports besides the conversation, such as tasks, hooks, retries and limits.
 
 The functions return a :class:`~claude_wire_kit.events.Notice` without ``conversationId``, which the bridge adds.
 """
@@ -14,7 +14,7 @@ from claude_wire_kit.events.tools import call_name
 
 #: The kinds of notices that every front end gets. All other kinds are details.
 FOR_ALL = frozenset(("error", "retry", "auth", "rate_limit", "info"))
-#: The messages that may make a notice of such a kind.
+#: The messages that may become a notice of one of these kinds.
 MAY_BE_FOR_ALL: frozenset[type] = frozenset(
     (
         m.ApiRetryMessage,
@@ -140,7 +140,7 @@ def _describe_state(message: Any) -> Notice | None:
 
 
 def describe_activity(message: Any) -> Activity | None:
-    """Return what the CLI has begun to do, if a message says so, else None."""
+    """Return what the CLI is starting to do, or None if the message does not say so."""
     match message:
         case m.StatusMessage(status=status) if status:
             return Activity(what="waiting for the API" if status == "requesting" else status)

@@ -1,6 +1,6 @@
 """Keep the open tool calls. Each call ends exactly once, even if its result never arrives.
 
-Above ``MAX_OPERATIONS`` open calls, which take up to 12 MB, a further call ends the oldest one as interrupted.
+With ``MAX_OPERATIONS`` open calls, which take at most 12 MB, one more call ends the oldest one as interrupted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from claude_wire_kit.events.events import Operation, OperationState
 
 __all__ = ["MAX_OPERATIONS", "Operations", "Place", "joined"]
 
-#: A conversation's id, and the id of a call or subagent in this conversation.
+#: The id of a conversation, and the id of a call or subagent in this conversation.
 Place = tuple[str | None, str]
 
 
@@ -28,16 +28,16 @@ class Operations:
 
     def __init__(self) -> None:
         self._open: dict[Place, Operation] = {}
-        # Calls that have ended. If the CLI repeats such a call, it does not start again.
+        # Calls that already ended. If the CLI repeats one of them, it does not start again.
         self._ended = Ids()
-        # Ids of calls that were denied. Without the conversation, because a question does not name it.
+        # Ids of denied calls, without their conversation, because a question does not name its conversation.
         self._denied = Ids()
 
     def __len__(self) -> int:
         return len(self._open)
 
     def start(self, operation: Operation) -> Iterator[Operation]:
-        """Add a call, and yield the event of its start. Yields nothing for a call that has started before."""
+        """Add a call, and yield its start event. Yields nothing if the call already started."""
         place = operation.conversationId, operation.id
         if place not in self._open and joined(place) not in self._ended:
             if len(self._open) >= MAX_OPERATIONS:
@@ -61,7 +61,7 @@ class Operations:
         """End a call if it is open, and yield the event. A failed call that was denied ends as ``denied``.
 
         Args:
-            result: an operation with the details of the result. With it, a call that is not open has an event, too.
+            result: an operation with the result's details. If given, a call that is not open gets an event, too.
         """
         operation = self._open.pop(place, None)
         if operation is not None:

@@ -1,4 +1,4 @@
-"""Keep the permission questions that wait for a person, and make the messages that answer them.
+"""Keep the permission questions that are waiting for a person, and create the messages that answer them.
 
 An agent asks with a ``can_use_tool`` request, or in another dialect with a ``permission_request``.
 """
@@ -34,7 +34,7 @@ from claude_wire.support import Ids, Key, key_of, printable, require_int, short_
 from claude_wire_kit.events.events import CancelReason, PermissionCancelled, PermissionRequest
 from claude_wire_kit.events.tools import call_name
 
-#: Limits for open questions: their number, and the bytes of their JSON. Above a limit, the oldest question is dropped.
+#: Limits for open questions: how many, and how many bytes of JSON. Above a limit, the oldest question is dropped.
 MAX_QUESTIONS = 1024
 MAX_QUESTION_BYTES = 16 * 1024 * 1024
 
@@ -45,7 +45,7 @@ TOO_DEEP = 1 << 62
 #: The id of a request as received.
 RequestId: TypeAlias = "str | float | UnsetType | None"
 
-#: Called with the answer to a question, or with None if the question needs no answer any more.
+#: Called with the answer to a question, or with None if the question no longer needs an answer.
 Settled: TypeAlias = "Callable[[PermissionResultAllow | PermissionResultDeny | None], None]"
 
 
@@ -54,7 +54,7 @@ class _Question(NamedTuple):
     #: The id of the request as received. The answer needs it.
     id: RequestId
     event: PermissionRequest
-    #: The permission updates of the options after the first one.
+    #: The permission updates for all options except the first one.
     updates: list[PermissionUpdate]
     size: int
     settled: Settled | None
@@ -150,7 +150,7 @@ class Permissions:
         """Settle the questions of a conversation, and yield their events.
 
         Args:
-            without_request: only the questions that a control request has not asked.
+            without_request: only the questions that did not come from a control request.
             call: only the questions about the tool call with this id.
             allowed: whether the call was allowed, if that is known.
         """
@@ -215,7 +215,7 @@ class Permissions:
 
 
 def _key(id: str | float) -> Key:
-    """Return the key of an id, as received or as shortened in an event."""
+    """Return the key of an id, either as received or as shortened in an event."""
     return key_of(short_id(id) if isinstance(id, str) else id)
 
 
@@ -228,7 +228,7 @@ def _call_id(asked: CanUseToolRequest | PermissionRequestMessage) -> str | None:
 
 
 def describe_permission(asked: CanUseToolRequest | PermissionRequestMessage, *, details: bool) -> PermissionRequest:
-    """Return the event of a question, without the id and the options, which the caller adds."""
+    """Return the event for a question. The caller adds the id and the options."""
     if isinstance(asked, CanUseToolRequest):
         tool, input = asked.tool_name, asked.input
         text, name = asked.description or asked.title, asked.display_name or tool

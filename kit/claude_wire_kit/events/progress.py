@@ -1,6 +1,6 @@
 """Find progress in text, such as "Running test 5 of 20".
 
-The model writes the text, so for any text, the time of a rule must be proportional to the text's length. A regular
+The model writes the text, so a rule's time must be proportional to the text's length, for any text. A regular
 expression with bounded repetitions finds the numbers. Then the rule reads the hundred characters before and after them.
 """
 
@@ -14,7 +14,7 @@ from claude_wire.support import one_line, prose
 
 
 class Step(NamedTuple):
-    """A step that a rule has found.
+    """A step that a rule found.
 
     Attributes:
         at: the offset in the text, in characters. Of several steps in a text, the last one counts.
@@ -34,11 +34,11 @@ ProgressRule: TypeAlias = Callable[[str], Iterable[Step]]
 
 #: The rules read at most this many characters, at the end of a text. So even a hostile text takes at most 0.2 s.
 MAX_READ = 128 * 1024
-#: Limit for the characters of a step's name.
+#: Maximum number of characters in a step's name.
 NAME_CHARS = 80
 #: A rule reads this many characters before and after the numbers.
 LOOKED_AT = 100
-#: The first number is searched in this many characters before "of" or the slash.
+#: A rule searches for the first number in this many characters before "of" or the slash.
 NUMBER_CHARS = 16
 
 #: Code in Markdown: a fenced block (to the end of the text if not closed), or a code span.
@@ -50,7 +50,7 @@ _CODE = re.compile(
 #: patterns begin with fixed characters, so the search takes 1 ns a character; with a lookbehind it would take 25 ns.
 _OF = re.compile(r" of (\d{1,9})(?![\w%]|[.,:/-]\d|/)")
 _SLASH = re.compile(r"/ ?(\d{1,9})(?![\w%]|[.,:/-]\d|/)")
-#: The first number of a text like "3 of 10" or "3/10". It is searched before the "of" or the slash.
+#: The first number of text like "3 of 10" or "3/10". A rule searches for it before the "of" or the slash.
 _NUMBER = re.compile(r"(?<![^\s(*#])#?([0-9]{1,9}) ?(?:out)?$")
 #: "[5/20]", but not in a link, an index or a path.
 _BRACKETS = re.compile(r"\[(?<![\w\])/.[]\[) {0,3}(\d{1,9}) ?/ ?(\d{1,9}) {0,3}\](?![(\[\]/\w])")
@@ -165,7 +165,7 @@ def _opens(words: list[str]) -> bool:
 
 
 def percentages(text: str) -> Iterator[Step]:
-    """Find "25% complete" and "Progress: 25%". A percentage of a subagent does not count."""
+    """Find "25% complete" and "Progress: 25%". A subagent's percentage does not count."""
     for match in _PERCENT.finditer(text):
         start = match.start()
         line = text[max(0, start - LOOKED_AT) : start].rpartition("\n")[2]

@@ -1,4 +1,4 @@
-"""A callback for a session's ``can_use_tool`` that asks the person at a front end, and waits for the answer."""
+"""A callback for a session's ``can_use_tool`` that asks a person through a front end, and waits for the answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from claude_wire.support import cancel_scope, closing_coroutine, require_functio
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.events.events import UiEvent
 
-#: Time limit in seconds to send the event that a question was withdrawn.
+#: Time limit in seconds for sending the event that a question was withdrawn.
 SEND_SECONDS = 5.0
 
 
@@ -32,7 +32,7 @@ class Questions:
     refuses the tool.
 
     Args:
-        ui: the bridge that gets the messages of the session.
+        ui: the bridge that gets the session's messages.
         send: called with each event. May be a plain or an async function.
     """
 
@@ -44,7 +44,7 @@ class Questions:
         self._send = send
 
     async def ask(self, request: CanUseToolRequest) -> PermissionResultAllow | PermissionResultDeny:
-        """Ask whether a tool may be used, and return the answer. Pass this method as ``can_use_tool`` of a session."""
+        """Ask whether a tool may be used, and return the answer. Pass this method to a session as ``can_use_tool``."""
         answered = anyio.Event()
         answers: list[PermissionResultAllow | PermissionResultDeny] = []
 
@@ -57,9 +57,9 @@ class Questions:
             await self._send_all(events)
             await answered.wait()
         finally:
-            events = self._ui.withdraw(id)  # none if it was answered
+            events = self._ui.withdraw(id)  # empty if it was already answered
             if events and not closing_coroutine():
-                # If this fails, the front end is gone. The callback must still end with its own result or exception.
+                # This fails if the front end disconnected. The callback must still end with its own result or error.
                 with suppress(Exception), cancel_scope(shield=True) as scope:
                     scope.deadline = anyio.current_time() + SEND_SECONDS
                     await self._send_all(events)

@@ -1,4 +1,4 @@
-"""Describe control requests and their answers as notices, except permission questions, which have their own event."""
+"""Describe control requests and their answers as notices. Permission questions have an event class instead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HANDSHAKE = ("initialize", "notifications/initialized", "tools/list", "resources
 
 
 def describe_question(asked: m.ControlRequestPayload) -> Notice | None:
-    """Return the notice of a request of the CLI, or None if it is not shown."""
+    """Return the notice for a CLI request, or None if it is not shown."""
     match asked:
         case m.HookCallbackRequest(input=m.UserPromptSubmitHookInput()):
             return None  # the bridge shows the prompt instead
@@ -55,14 +55,14 @@ def describe_request(asked: m.ControlRequestPayload, kind: Any = "host") -> Noti
 
 
 def prompt_in(asked: m.ControlRequestPayload) -> str | None:
-    """Return the prompt in a ``UserPromptSubmit`` hook request, or None. The CLI may repeat it in no other message."""
+    """Return the prompt in a ``UserPromptSubmit`` hook request, or None. Possibly no other message has it."""
     if isinstance(asked, m.HookCallbackRequest) and isinstance(asked.input, m.UserPromptSubmitHookInput):
         return asked.input.prompt
     return None
 
 
 def describe_answer(asked: str | None, response: m.ControlResponse) -> Notice | None:
-    """Return the notice of the host's answer to a request of this subtype, or None if it is not shown."""
+    """Return the notice for the host's answer to a request of this subtype, or None if it is not shown."""
     if isinstance(response.response, m.ControlError):
         return Notice(kind="error", text=f"the host refuses: {response.response.error}")
     payload = response.payload
@@ -82,7 +82,7 @@ def describe_answer(asked: str | None, response: m.ControlResponse) -> Notice | 
 
 
 def describe_decision(result: m.PermissionResult | None) -> Notice:
-    """Return the notice of the answer to a permission question."""
+    """Return the notice for the answer to a permission question."""
     match result:
         case m.PermissionResultAllow(updatedPermissions=granted):
             more = "\n".join(f"and {suggestion(update)}" for update in granted or ())

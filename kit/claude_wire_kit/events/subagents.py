@@ -15,10 +15,10 @@ from claude_wire.support import Ids, short_id
 from claude_wire_kit.events.events import Operation, SubagentProgress, SubagentStatus
 from claude_wire_kit.events.operations import Operations, Place, joined
 
-#: Limit for running subagents, which take at most 8 MB. A further one stops the oldest.
+#: Maximum number of running subagents, which take at most 8 MB. One more stops the oldest.
 MAX_SUBAGENTS = 1024
 
-#: Final status of a task -> status of its subagent.
+#: A task's final status -> its subagent's status.
 _FINAL: dict[str | None, SubagentStatus] = {
     "completed": "completed",
     "failed": "failed",
@@ -28,7 +28,7 @@ _FINAL: dict[str | None, SubagentStatus] = {
 
 #: A mention must lie within this many characters before and after the word "agent".
 LOOKED_AT = 64
-#: Limit for the number in a text such as "launching 3 subagents".
+#: The largest number accepted in text such as "launching 3 subagents".
 MAX_AT_ONCE = 16
 
 _AGENT = re.compile(r"(?<![\w-])(?P<sub>sub-?)?agent(?P<several>s)?(?![\w-])", re.IGNORECASE)
@@ -51,7 +51,7 @@ _BEGINS = re.compile(
     r"(?: to)? (?:(?:the|a|an|my|our) )?$",
     re.IGNORECASE,
 )
-#: "Using the code-reviewer agent is better" starts no subagent.
+#: "Using the code-reviewer agent is better" does not start a subagent.
 _IS_SUBJECT = re.compile(r" (?:is|was|takes|would|can|could|may|will|has|helps|makes|costs|requires|needs|should)\b")
 _SAYS = re.compile(
     r" (?:(?:has|is) )?(?:(?:now|just|already|successfully) )?"
@@ -84,7 +84,7 @@ class _Subagent:
     event: SubagentProgress
     #: The id of the subagent's task, if it is known.
     task: str | None = None
-    #: True if the subagent works on after the result of the call that started it.
+    #: True if the subagent keeps working after the call that started it has a result.
     background: bool = False
 
 
@@ -135,7 +135,7 @@ class Subagents:
     def update(
         self, place: Place, *, status: SubagentStatus = "running", tool: str | None = None, summary: str | None = None
     ) -> Iterator[SubagentProgress | Operation]:
-        """Update a running subagent, and yield its event if anything has changed. A final status ends it."""
+        """Update a running subagent, and yield its event if anything changed. A final status ends it."""
         agent = self._running.get(place)
         if agent is None:
             return
@@ -153,7 +153,7 @@ class Subagents:
             yield agent.event
 
     def end_call(self, place: Place, status: SubagentStatus) -> Iterator[SubagentProgress | Operation]:
-        """End a subagent, because its call has a result. A subagent in the background goes on."""
+        """End a subagent, because its call has a result. A background subagent keeps running."""
         agent = self._running.get(place)
         if agent is not None and not agent.background:
             yield from self.update(place, status=status)

@@ -8,16 +8,16 @@ from claude_wire.support import fields_of, items_of, one_line, prose, short_id
 from claude_wire_kit.events.progress import NAME_CHARS, Step
 from claude_wire_kit.events.tools import text_in
 
-#: Limit for the tasks of a conversation that ``TaskCreate`` made. Further tasks are ignored.
+#: Maximum number of ``TaskCreate`` tasks in a conversation. More tasks are ignored.
 MAX_TODOS = 100
-#: The id of a new task is searched in this many characters of the result.
+#: A new task's id is searched for in this many characters of the result.
 LOOKED_AT = 200
 
 _CREATED = re.compile(r"\bTask #([\w-]{1,40})")
 
 
 class Todos:
-    """The tasks that ``TaskCreate`` has made in one conversation. ``TodoWrite`` sends its whole list in each call."""
+    """The tasks that ``TaskCreate`` created in one conversation. ``TodoWrite`` sends its whole list in each call."""
 
     __slots__ = ("_creating", "_tasks")
 
@@ -28,7 +28,7 @@ class Todos:
         self._creating: dict[str, str] = {}
 
     def call(self, id: str, tool: str, input: object) -> Step | None:
-        """Process a tool call. Returns the progress if the call has changed the task list."""
+        """Process a tool call. Returns the progress if the call changed the task list."""
         if tool == "TodoWrite":
             items = items_of(fields_of(input).get("todos"))
             return _step([(text_in(item, "status") or "", _name(item)) for item in items])
@@ -43,7 +43,7 @@ class Todos:
         return None
 
     def result(self, id: str, content: str, structured: object) -> Step | None:
-        """Process a tool's result. That of ``TaskCreate`` has the task's id; then return the progress."""
+        """Process a tool result. If it has the id of a task that ``TaskCreate`` created, return the progress."""
         name = self._creating.pop(id, None)
         if name is None:
             return None
@@ -60,8 +60,8 @@ def _name(item: object) -> str:
 
 
 def _step(items: list[tuple[str, str]]) -> Step | None:
-    """Return the progress for a list of (status, name). The step has the name of the first task in progress, or else of
-    the first task that is not completed.
+    """Return the progress for a list of (status, name). The step's name is the first task in progress, or else the
+    first task that is not completed.
     """
     items = [(status, name) for status, name in items if status != "deleted"]
     completed = sum(status == "completed" for status, _ in items)

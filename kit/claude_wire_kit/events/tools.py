@@ -5,9 +5,9 @@ from __future__ import annotations
 from claude_wire.support import SUBAGENT_TOOLS, fields_of, one_line
 from claude_wire_kit.events.events import OperationKind
 
-#: Limit for the characters of a title.
+#: Maximum number of characters in a title.
 TITLE_CHARS = 120
-#: Limit for the characters of a path, a command or a summary.
+#: Maximum number of characters in a path, a command or a summary.
 TEXT_CHARS = 1000
 
 _TOOLS: dict[OperationKind, str] = {
@@ -20,14 +20,14 @@ _TOOLS: dict[OperationKind, str] = {
     "subagent": " ".join(SUBAGENT_TOOLS),
 }
 _KINDS: dict[str, OperationKind] = {name: kind for kind, names in _TOOLS.items() for name in names.split()}
-#: Lower-case name of a tool, as other agents use it -> kind. miriad-code has `read` with a `filePath`, for example.
+#: Lower-case tool name, as other agents use it -> kind. For example, miriad-code has `read` with a `filePath`.
 _LOWER: dict[str, OperationKind] = {
     name.lower(): kind
     for name, kind in _KINDS.items()
     if name in {"Read", "Write", "Edit", "Bash", "Glob", "Grep", "LS"}
 }
 _PATHS = ("file_path", "notebook_path", "path", "filePath")
-#: Kind -> the verb of the title, and the input fields that may complete it. The first of them with a value is used.
+#: Kind -> the title's verb, and the input fields that may complete the title. The first field with a value is used.
 _TITLES: dict[OperationKind, tuple[str, tuple[str, ...]]] = {
     "file_read": ("Read", _PATHS),
     "file_write": ("Write", _PATHS),
@@ -47,12 +47,12 @@ def call_name(name: str) -> str:
 
 
 def cut(text: str) -> str:
-    """Cut a text to :data:`TEXT_CHARS` characters, with an ellipsis at its end."""
+    """Cut text to :data:`TEXT_CHARS` characters, with an ellipsis at the end."""
     return text if len(text) <= TEXT_CHARS else text[: TEXT_CHARS - 1] + "…"
 
 
 def text_in(input: object, *names: str) -> str | None:
-    """Return the first of these fields that is a non-empty text, cut to :data:`TEXT_CHARS`. Accepts any JSON."""
+    """Return the first of these fields that is non-empty text, cut to :data:`TEXT_CHARS`. Accepts any JSON."""
     fields = fields_of(input)
     for name in names:
         value = fields.get(name)

@@ -33,11 +33,11 @@ Task: TypeAlias = m.TaskStartedMessage | m.TaskProgressMessage | m.TaskUpdatedMe
 
 
 class Work:
-    """Makes the events of tool calls and subagents of all conversations. The methods append them to ``events``.
+    """Creates the tool call and subagent events of all conversations. The methods append them to ``events``.
 
     Args:
         rules: the rules that find progress in text.
-        details: add the inputs and results of calls to the events.
+        details: add each call's input and result to its events.
     """
 
     def __init__(self, rules: tuple[ProgressRule, ...], *, details: bool = False) -> None:
@@ -103,7 +103,7 @@ class Work:
     def result(
         self, result: m.ToolResultBlock, message: m.UserMessage, agent: str | None, to: Conversation, events: Events
     ) -> bool:
-        """Process the result of a tool that the CLI has run. Returns True if the call was open."""
+        """Process the result of a tool that the CLI ran. Returns True if the call was open."""
         id, text = short_id(result.tool_use_id), _text_of(result.content or None)
         call = self.operations.get((to.id, id))
         if call is None and not self._details:
@@ -129,7 +129,7 @@ class Work:
         return True
 
     def api_result(self, block: Any, agent: str | None, to: Conversation, events: Events) -> bool:
-        """Process a block if it is the result of a tool that the API has run. Returns False for other blocks."""
+        """Process a block if it is the result of a tool that the API ran. Returns False for other blocks."""
         fields = fields_of(block)
         id = fields.get("tool_use_id", getattr(block, "tool_use_id", None))
         if not isinstance(id, str):
@@ -144,11 +144,11 @@ class Work:
         return True
 
     def _told(self, id: str, agent: str | None, to: Conversation) -> Operation:
-        """Return an operation for a result, used if its call is not known."""
+        """Return an operation for a result whose call is not known."""
         return Operation(id=id, kind="other", title="", state="succeeded", agentId=agent, **to.fields)
 
     def task(self, message: Task, to: Conversation, events: Events) -> None:
-        """Process a message about a task. A task that is not a subagent, such as a command, only makes progress."""
+        """Process a message about a task. A task that is not a subagent, such as a command, only reports progress."""
         if message.task_id is None:
             return
         place = self.subagents.place_of(to.id, message.task_id, getattr(message, "tool_use_id", None))
@@ -170,8 +170,8 @@ class Work:
             events += self.subagents.update(place, status=status_of(message.status), summary=cut(message.summary))
 
     def end(self, to: Conversation, events: Events, *, ok: bool = False, background: bool = False) -> None:
-        """End the open calls and subagents of a conversation, because its turn is over. Background subagents, and their
-        calls, end only with ``background=True``.
+        """End a conversation's open calls and subagents, because its turn is over. Background subagents and their calls
+        only end with ``background=True``.
         """
         events += self.subagents.end_all(to.id, "completed" if ok else "stopped", background=background)
         runs = self.subagents.is_running
@@ -235,7 +235,7 @@ def _exit_code(text: str) -> int | None:
 
 
 def _describe_decision(decided: dict[str, Any]) -> str | None:
-    """Say in words who has allowed or denied a call, from its ``permission_decision``."""
+    """Say in words who allowed or denied a call, from its ``permission_decision``."""
     if not decided:
         return None
     verb = {"accept": "Allowed", "reject": "Denied"}.get(str(decided.get("decision")), "Decided")
