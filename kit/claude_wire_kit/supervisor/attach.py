@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Attachment", "Supervisor", "connect", "spec_of"]
 
-#: Time limit in seconds for the supervisor's answer to a command that starts no CLI.
+#: Time limit in seconds for the supervisor's answer to a command that does not start a CLI.
 ANSWER_SECONDS = 10.0
 #: Time limit in seconds for the answer to a command that starts a CLI.
 START_SECONDS = 60.0
@@ -57,13 +57,13 @@ Role: TypeAlias = Literal["viewer", "driver"]
 def connect(
     folder: StrPath | None = None, *, command: Sequence[StrPath] | None = None, timeout: float = ANSWER_SECONDS
 ) -> Supervisor:
-    """Return a client for a supervisor. Connects only when a command is sent, and for each command anew.
+    """Return a client for a supervisor. The client opens a new connection for each command.
 
     Args:
         folder: the supervisor's state folder. If None, ``$CLAUDE_WIRE_SUPERVISOR`` or the user's default folder.
         command: instead of a folder, a command line whose standard streams are connected to the supervisor:
             ``["ssh", "-T", "-o", "ServerAliveInterval=15", "HOST", "claude-wire", "supervisor", "stdio"]``.
-        timeout: time limit in seconds to connect and get the answer. Commands that start a CLI have 60 seconds.
+        timeout: time limit in seconds for connecting and getting the answer. Commands that start a CLI have 60 seconds.
 
     Raises:
         TypeError: both ``folder`` and ``command`` are given, or an argument has the wrong type.
@@ -88,8 +88,8 @@ def spec_of(
     cost_usd: float | None = None,
     asks: bool = True,
 ) -> Spec:
-    """Describe a CLI for a supervisor. The arguments are those of :func:`~claude_wire.open_session`, with all defaults
-    filled in.
+    """Describe a CLI for a supervisor, with all defaults filled in. The arguments have the same meaning as in
+    :func:`~claude_wire.open_session`.
 
     Args:
         options: the CLI's flags, or a whole command line.
@@ -97,7 +97,7 @@ def spec_of(
         name: the session's name in lists.
         mcp: MCP server -> method (``initialize``, ``tools/list``, …) -> the result that the supervisor sends while no
             client serves this MCP server.
-        cost_usd: limit in US dollars. When the session has cost this much, the supervisor interrupts the turn.
+        cost_usd: limit in US dollars. When the session's cost reaches it, the supervisor interrupts the turn.
         asks: make the CLI ask for permission if the :class:`~claude_wire.ClaudeOptions` leave that open. The questions
             wait for a driver.
     """
@@ -119,10 +119,10 @@ class Supervisor:
     """The client of a supervisor. Made by :func:`connect`.
 
     Each command opens and closes one connection. Use a session from :meth:`attach`, :meth:`create` or :meth:`resume`
-    with ``async with``. Leaving the block closes the connection, and the CLI goes on.
+    with ``async with``. Leaving the block closes the connection, and the CLI keeps running.
 
     Raises:
-        SupervisorError: raised by each command, and by entering a session. ``error`` has the reason: ``absent`` if no
+        SupervisorError: raised by each command, and by entering a session. ``error`` is the reason: ``absent`` if no
             supervisor runs, ``timeout`` if it did not answer in time, ``lost`` if the connection ended before the
             answer. Otherwise the supervisor refused the command.
     """
@@ -151,11 +151,11 @@ class Supervisor:
         """Return an existing session, for ``async with``.
 
         Args:
-            session: the session's id, to get all lines of its journal; or a cursor, to get the lines after it.
+            session: the session's id, to get all lines in its journal; or a cursor, to get the lines after it.
             role: a driver sends prompts and answers questions; a viewer only reads.
-            take: replace the present driver, which becomes a viewer. Without it, a present driver is an error.
+            take: replace the current driver, which becomes a viewer. Without ``take``, an existing driver is an error.
 
-        The other arguments are the callbacks of :func:`~claude_wire.open_session`.
+        The other arguments are callbacks, as in :func:`~claude_wire.open_session`.
         """
         require_one_of("role", role, ("viewer", "driver"))
         id, after = _place(session)
@@ -181,8 +181,8 @@ class Supervisor:
 
         Args:
             session: as for :meth:`attach`.
-            env: the whole environment of the CLI. None for the previous one, which the supervisor only has if it
-                started that CLI itself: it writes no environment to disk.
+            env: the CLI's whole environment. None for the previous one, which the supervisor only knows if it started
+                that CLI itself, because it never writes an environment to disk.
         """
         id, after = _place(session)
         command = Resume(resume=id, after=after, role=role, env=None if env is None else dict(env))
@@ -196,7 +196,7 @@ class Supervisor:
     # --- other commands
 
     async def stop(self, session: str | None, *, grace: float = 5.0) -> Listed:
-        """End the CLI of a session, and return when it has ended. With None, end all CLIs and the supervisor.
+        """End a session's CLI, and return when it ended. With None, end all CLIs and the supervisor.
 
         Args:
             grace: seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
@@ -204,7 +204,7 @@ class Supervisor:
         return await self._ask(Stop(stop=session, grace=grace), Listed, self._timeout + 3 * grace)
 
     async def remove(self, session: str) -> Listed:
-        """Remove a session that has ended, and its journal."""
+        """Remove an ended session and its journal."""
         return await self._ask(Remove(remove=session), Listed)
 
     async def rename(self, session: str, name: str | None) -> Listed:
@@ -243,7 +243,7 @@ class Supervisor:
 
 
 def _place(session: str | Cursor) -> tuple[str, Cursor | None]:
-    """Split a session argument into the session's id and the cursor after which lines are wanted.
+    """Split a session argument into the session's id and the cursor, if it is one. The client gets the lines after it.
 
     Raises:
         TypeError: the argument is neither an id nor a cursor.

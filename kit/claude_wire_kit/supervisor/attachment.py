@@ -1,4 +1,4 @@
-"""The client's connection to a supervisor: it sends one command, reads the answer, and then the session's lines."""
+"""The client's connection to a supervisor. It sends one command, then reads the answer and the session's lines."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Attachment:
 
         Args:
             serves: the client's hooks and MCP servers. Sent only if the client is a driver.
-            complete: adds the client's hooks and MCP servers to the ``initialize`` of a new CLI.
+            complete: adds the client's hooks and MCP servers to a new CLI's ``initialize`` request.
 
         Raises:
             HandleError: this attachment was opened before.
@@ -99,7 +99,7 @@ class Attachment:
 
     @property
     def chunks(self) -> Chunks:
-        """The lines of the session, with frames of the supervisor between them.
+        """The session's lines, with the supervisor's frames between them.
 
         Raises:
             HandleError: the supervisor has not answered yet.
@@ -120,7 +120,7 @@ class Attachment:
         await self._connection.way.send(line)
 
     async def aclose(self) -> None:
-        """Close the connection. The CLI goes on. A second call does nothing."""
+        """Close the connection. The CLI keeps running. A second call does nothing."""
         if self._connection is not None:
             await self._connection.aclose()
 
@@ -156,7 +156,7 @@ class Connection:
             try:
                 await self.way.send(msgspec.json.encode(command) + b"\n")
             except OSError:
-                pass  # the supervisor has refused the connection, and its answer says why
+                pass  # the supervisor refused the connection, and its answer says why
             line = await self._first_line()
         if scope.cancelled_caught:
             raise SupervisorError("timeout", f"the supervisor has not answered within {seconds:g} seconds")

@@ -3,12 +3,12 @@
 The kernel sends that signal (PR_SET_PDEATHSIG) when the thread that spawned the CLI ends, not when the process ends. So
 the thread of the supervisor's event loop spawns all CLIs.
 
-A signal is sent only after a proof that the process is ours, because the kernel reuses pids:
+The kernel reuses pids, so before sending a signal, this module proves that the process is ours:
 
 - Our own child: until the supervisor reaps it, the kernel keeps its pid and its group number.
-- A process that an earlier supervisor left: either the pid still has the recorded start time, or some process of the
-  session and group with this number has the CLI's mark in its environment. The mark is random, one for each CLI, and
-  all descendants inherit it. No other process can enter that session, and the kernel never reuses the number of a
+- A process that an earlier supervisor left: either the pid still has the recorded start time, or some process in the
+  session and group with this number has the CLI's mark in its environment. Each CLI has its own random mark, and all
+  its descendants inherit it. No other process can enter that session, and the kernel never reuses the number of a
   session that exists. So one process with the mark proves the whole session.
 """
 
@@ -36,21 +36,21 @@ _PR_SET_PDEATHSIG = 1
 MARK_VARIABLE = "CLAUDE_WIRE_SUPERVISOR_PROCESS"
 #: Seconds between killing a process group and looking again for survivors.
 PASS_SECONDS = 0.05
-#: How often one group is searched for survivors. A killed process may have started another one just before.
+#: How many times to search one group for survivors. A killed process may have started another one just before.
 MAX_PASSES = 100
 
 
 class Child:
-    """A child process that leads a new session and process group, with three pipes that never block.
+    """A child process that leads a new session and process group. Its three pipes never block.
 
     Args:
         argv: the command line.
         cwd: the working directory.
         env: the whole environment.
-        descriptors: soft limit for open descriptors. The supervisor has raised its own limit; the child gets this one.
+        descriptors: the child's soft limit for open descriptors. The supervisor raised its own limit.
 
     Attributes:
-        stdin, stdout, stderr: the supervisor's ends of the pipes. The first two are None after they were closed.
+        stdin, stdout, stderr: the supervisor's ends of the pipes. The first two are None once closed.
         pidfd: a descriptor that becomes readable when the process ends.
         began: the start time, from :func:`began_at`.
         mark: the random mark in the child's environment; see the module.
@@ -60,7 +60,7 @@ class Child:
     """
 
     def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], descriptors: int) -> None:
-        import ctypes  # the commands import this module, and do not start children
+        import ctypes  # the commands import this module, but do not start children
 
         self.mark: str = os.urandom(16).hex()
         supervisor, prctl = os.getpid(), ctypes.CDLL(None).prctl
@@ -68,7 +68,7 @@ class Child:
 
         def die_with_supervisor() -> None:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != supervisor:  # the supervisor has ended in the meantime
+            if os.getppid() != supervisor:  # the supervisor already ended
                 os._exit(1)
             resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
@@ -107,7 +107,9 @@ class Child:
             raise
 
     def insist(self, grace: float) -> None:
-        """Send SIGTERM after ``grace`` seconds, and SIGKILL after as many again. A later call can only shorten that."""
+        """Send SIGTERM after ``grace`` seconds, and SIGKILL after another ``grace`` seconds. A later call can only
+        shorten the wait.
+        """
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -135,7 +137,7 @@ class Child:
             self.stdout = None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and everything in its process group, unless it was reaped."""
+        """Send a signal to the process and its whole process group, unless the process was reaped."""
         self.is_killed |= number == signal.SIGKILL
         with suppress(ProcessLookupError, PermissionError, ChildProcessError):
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises if it is not our child
@@ -173,10 +175,10 @@ def is_alive(pid: int, began: int | None) -> bool:
 
 
 def _stat(pid: int) -> list[bytes] | None:
-    """Return the fields of ``/proc/PID/stat`` after the name of the program."""
+    """Return the fields of ``/proc/PID/stat`` after the program's name."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name of the program is in parentheses, and may contain spaces and parentheses.
+            # The program's name is in parentheses, and may itself contain spaces and parentheses.
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return None
@@ -184,7 +186,7 @@ def _stat(pid: int) -> list[bytes] | None:
 
 
 def end_leftover(pid: int, began: int | None, mark: str) -> bool:
-    """Kill what an earlier supervisor's CLI has left: the process and its group. Returns False if nothing was left.
+    """Kill what an earlier supervisor's CLI left: the process and its group. Returns False if nothing was left.
 
     Args:
         pid, began, mark: from the :class:`Child` of the CLI. A group without a process that they prove is left alone
@@ -197,7 +199,7 @@ def end_leftover(pid: int, began: int | None, mark: str) -> bool:
             if not any(_is_proved(member, pid, began, mark) for member in members):
                 break
             for member, pidfd in members.items():
-                # The pidfd still means the old process if the kernel gives the pid to another one.
+                # The pidfd still refers to the old process if the kernel gives the pid to another one.
                 if _is_member(member, pid):
                     with suppress(ProcessLookupError, PermissionError):
                         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
@@ -261,7 +263,7 @@ def require_own(connection: socket.socket) -> None:
 
 
 def raise_descriptors() -> None:
-    """Let this process open as many descriptors as the system allows."""
+    """Raise this process's descriptor limit as far as the system allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

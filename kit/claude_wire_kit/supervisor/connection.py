@@ -1,4 +1,4 @@
-"""The supervisor's side of the connection to one client. The client gets each line of one session exactly once.
+"""The supervisor's side of one client's connection. The client gets each line of its session exactly once.
 
 A client that keeps up gets each chunk right after the journal. To a client that is behind, ``sendfile`` sends the lines
 from the journal's file, so a slow client costs no memory. A connection is in one of these states:
@@ -37,17 +37,17 @@ from claude_wire_kit.supervisor.frames import Cursor, Cut, Failed, Refused, Stde
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.managed_session import ManagedSession
 
-#: Limit in bytes for one line from a client, such as a prompt with pictures or the initialize of a new session.
+#: Maximum bytes in one line from a client, such as a prompt with pictures or a new session's ``initialize``.
 MAX_LINE_BYTES = 64 * 1024 * 1024
 #: A client that is behind and reads nothing for this many seconds is disconnected. It may attach again.
 STALLED_SECONDS = 60.0
-#: Limit in bytes for frames that wait to be sent to one client. Above it the supervisor disconnects the client.
+#: Maximum bytes of frames waiting to be sent to one client. Above it the supervisor disconnects the client.
 MAX_FRAME_BYTES = 1024 * 1024
-#: If more bytes of frames wait, frames with the CLI's standard error are dropped. The journal still has the text.
+#: If more bytes of frames are waiting, frames with the CLI's standard error are dropped. The journal still has them.
 MAX_STDERR_BYTES = MAX_FRAME_BYTES // 2
-#: The place of a frame that waits for no line: the start of the journal.
+#: The place of a frame that does not wait for a line: the start of the journal.
 _AT_ONCE = Place(0, 0)
-#: Limit in bytes for one read from a client, and for one ``sendfile`` from the journal.
+#: Maximum bytes in one read from a client, and in one ``sendfile`` from the journal.
 CHUNK_BYTES = 256 * 1024
 
 
@@ -70,7 +70,7 @@ class Owner(Protocol):
         """The connection was closed."""
 
     def journal_damaged(self, connection: Connection) -> None:
-        """The journal has lost bytes that had not been sent yet. The connection will close now."""
+        """The journal lost bytes that were not sent yet. The connection is about to close."""
 
 
 class Connection:
@@ -86,11 +86,11 @@ class Connection:
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._splitter = LineSplitter(max_line_bytes=MAX_LINE_BYTES, keepends=True)
-        # Lines from the client that wait until the CLI has room, or until the previous command is answered.
+        # Lines from the client that are waiting until the CLI has room, or until the previous command is answered.
         self._lines: deque[bytes] = deque()
         self._reads = self._awaits = False
         self._number = 0
-        # Send order: 1. the rest of a partly sent write; 2. frames whose place has been reached; 3. journal lines.
+        # Send order: 1. the rest of a partly sent write; 2. frames whose place was reached; 3. journal lines.
         self._out = bytearray()
         self._frames: deque[tuple[Place, bytes]] = deque()
         self._frame_bytes = 0
@@ -99,7 +99,7 @@ class Connection:
         self._part_number = 0
         self._offset = 0
         self._progress = 0.0
-        # The end of each frame, unknown to the CLI. Set when the client attaches to a session.
+        # The mark at the end of each frame, which the CLI does not know. Set when the client attaches to a session.
         self._mark = ""
         self.state: State = State.ASKING
         #: The session that the client is attached to.
@@ -126,7 +126,7 @@ class Connection:
         return not self.managed.waits_for(self)
 
     def await_answer(self, *, awaits: bool) -> None:
-        """Note that a command will be answered later (True), or is answered now (False). Until then, others wait."""
+        """Note that a command will be answered later (True), or was answered (False). Others wait until then."""
         self._awaits = awaits
         self.read_on()
 
@@ -166,7 +166,7 @@ class Connection:
     # --- what the client gets
 
     def follow(self, managed: ManagedSession, place: Place, answer: Any) -> None:
-        """Answer a command that attaches, then send the lines of the session from ``place`` on.
+        """Answer a command that attaches, then send the session's lines from ``place`` on.
 
         Raises:
             OSError: the journal cannot be read. Nothing was answered.
@@ -186,7 +186,7 @@ class Connection:
         self._fall_behind()
 
     def on_output(self, chunk: bytes | None, start: int) -> None:
-        """Send new whole lines. The journal has them at offset ``start``; they are read there if ``chunk`` is None."""
+        """Send new whole lines. The journal has them at offset ``start``; read them there if ``chunk`` is None."""
         if self.state is not State.LEVEL:
             return
         assert self.managed is not None
@@ -328,13 +328,13 @@ class Connection:
         return None if self._part is None else self._part_number
 
     def is_stalled(self, now: float) -> bool:
-        """Return True if the client is behind, and has read nothing for :data:`STALLED_SECONDS`."""
+        """Return True if the client is behind, and read nothing for :data:`STALLED_SECONDS`."""
         waits = self.state is State.BEHIND or bool(self._out)
         return waits and now - self._progress > STALLED_SECONDS
 
     @property
     def is_gone(self) -> bool:
-        """Return True if the client has closed its end while the supervisor does not read from it."""
+        """Return True if the client closed its end while the supervisor was not reading from it."""
         if self._reads or self.state is State.CLOSED:
             return False
         poll = select.poll()

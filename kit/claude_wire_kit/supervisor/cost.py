@@ -1,6 +1,6 @@
-"""A cost limit for a session. During a run, ask the CLI for the cost every second; at the limit, interrupt the turn.
+"""A cost limit for a session. Asks the CLI for the cost every second during a run, and interrupts at the limit.
 
-The session can exceed the limit: model calls go on until the next request shows their cost and the interrupt is done.
+The session can exceed the limit, because model calls go on until the next answer shows their cost.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from claude_wire.messages import (
 
 #: Seconds between two requests for the cost.
 ASK_SECONDS = 1.0
-#: Prefix of the request ids of this module.
+#: Prefix of this module's request ids.
 PREFIX = "claude_wire_supervisor_cost_"
 
 
 class CostLimit:
-    """Watches the cost of one session.
+    """Watches one session's cost.
 
     Args:
         most: the limit in US dollars.
@@ -62,7 +62,7 @@ class CostLimit:
         return f"the session has cost ${self._cost:.2f}, and may cost ${self._most:.2f} (limit: cost_usd)"
 
     def received(self, message: object) -> None:
-        """Note a message of the CLI: the start of a turn, a result, or the answer to a cost request."""
+        """Handle a message from the CLI: the start of a turn, a result, or the answer to a cost request."""
         if isinstance(message, InitMessage):
             self._watch()
         elif isinstance(message, ResultMessage):
@@ -94,7 +94,7 @@ class CostLimit:
             self._reached(self._cost)
 
     def _ask(self, request: GetUsageRequest | InterruptRequest) -> bool:
-        """Send a request. Returns False if it could not be written to the journal, and so was not sent."""
+        """Send a request. Returns False if it was not sent because the journal could not be written."""
         self._asked += 1
         try:
             self._send(encode(ControlRequest(request_id=f"{PREFIX}{self._asked}", request=request)))

@@ -1,4 +1,4 @@
-"""The supervisor process: it accepts connections and carries out the commands of its clients.
+"""The supervisor process. It accepts connections and carries out its clients' commands.
 
 It has one thread, which also starts the CLIs, because the kernel kills a CLI when the thread that started it ends
 (see :mod:`claude_wire_kit.supervisor.child`).
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Daemon", "Limits"]
 
-#: How many connections the kernel queues until the supervisor accepts them.
+#: Maximum number of connections that the kernel queues until the supervisor accepts them.
 BACKLOG = 128
 #: The interval between ticks. A tick disconnects stalled clients and writes the order of lines.
 TICK_SECONDS = 5.0
@@ -64,7 +64,7 @@ class Daemon:
     Args:
         folder: a state folder that this process has locked with :meth:`StateFolder.take`.
         limits: the limits for sessions and clients.
-        syncs: flush each line to the disk before a client gets it, so a power failure loses no line.
+        syncs: flush each line to the disk before a client gets it, so a power failure does not lose lines.
     """
 
     def __init__(self, folder: StateFolder, *, limits: Limits | None = None, syncs: bool = False) -> None:
@@ -75,7 +75,7 @@ class Daemon:
             folder, self._limits, syncs=syncs, descriptors=self._descriptors[0], ended=self._on_end
         )
         self._connections: set[Connection] = set()
-        # Id of a session -> connections that wait for its end. The key None is the end of all sessions.
+        # Session id -> connections that are waiting for its end. The key None stands for the end of all sessions.
         self._waiting: dict[str | None, list[Connection]] = {}
         self._carry_out: dict[type[Any], Callable[[Connection, Any], None]] = {
             Create: self._create,
@@ -89,12 +89,12 @@ class Daemon:
         }
 
     async def run(self, started: Callable[[], object] = lambda: None) -> None:
-        """Accept connections until a client or a signal stops the supervisor. Returns after all CLIs have ended.
+        """Accept connections until a client or a signal stops the supervisor. Returns once all CLIs ended.
 
         If SIGHUP is ignored at the start, as with ``nohup``, it stays ignored.
 
         Args:
-            started: called when clients can connect.
+            started: called as soon as clients can connect.
 
         Raises:
             OSError: the socket cannot be created, or the folder cannot be read.
@@ -134,7 +134,7 @@ class Daemon:
             self._folder.log("ended")
 
     def _on_error(self, handler: Any, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log an unexpected exception of a callback. The supervisor goes on."""
+        """Log an unexpected exception in a callback. The supervisor keeps running."""
         if isinstance(context.get("exception"), Exception):
             self._folder.log_error(context["exception"])
         if handler is None:
@@ -151,7 +151,7 @@ class Daemon:
             return
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
-                return  # the client has left in the meantime
+                return  # the client already left
             self._folder.log("no-descriptors", error=error.strerror)
             self._loop.remove_reader(self._listener)
             self._loop.call_later(ACCEPT_AGAIN_SECONDS, self._accept_again)
@@ -170,7 +170,7 @@ class Daemon:
         self._connections.add(Connection(client, self))
 
     def _refuse_with_spare(self) -> None:
-        """Close the spare descriptor to accept the oldest waiting client and refuse it. Called when none is free."""
+        """Accept the oldest waiting client with the spare descriptor, and refuse it. Called when none is free."""
         self._spare.close()
         with suppress(OSError):
             client, _ = self._listener.accept()
@@ -183,7 +183,7 @@ class Daemon:
             self._loop.add_reader(self._listener, self._on_connection)
 
     def closed(self, connection: Connection) -> None:
-        """Forget a closed connection. Close its session's files if the session has ended and has no other client."""
+        """Forget a closed connection. Close its session's files if the session ended and has no other client."""
         self._connections.discard(connection)
         for waiting in self._waiting.values():
             if connection in waiting:
@@ -192,7 +192,7 @@ class Daemon:
             self._sessions.let_go(connection.managed)
 
     def journal_damaged(self, connection: Connection) -> None:
-        """Log that the journal of a session has lost bytes that were not sent to a client yet."""
+        """Log that a session's journal lost bytes that were not sent to a client yet."""
         assert connection.managed is not None
         self._folder.log("journal-damaged", session=connection.managed.id)
 
@@ -212,7 +212,7 @@ class Daemon:
             self._listen_again()
 
     def _listen_again(self) -> None:
-        """Recreate ``socket`` and ``supervisor.json`` after a cleaner of temporary files has removed one of them."""
+        """Recreate ``socket`` and ``supervisor.json`` after a cleaner of temporary files removed one of them."""
         with suppress(OSError):
             with suppress(FileNotFoundError):
                 os.unlink(self._folder.socket)
@@ -406,7 +406,7 @@ def _listen(path: str) -> socket.socket:
 
 
 def _refuse(client: socket.socket, error: str, message: str) -> None:
-    """Tell a client why it is refused, and close its connection."""
+    """Tell a client why the supervisor refuses it, and close the connection."""
     with client, suppress(OSError):
         client.setblocking(False)
         client.send(line_of(Failed(error, message)))

@@ -1,4 +1,4 @@
-"""Errors of a supervisor of sessions: refused commands, and a lost connection."""
+"""A supervisor's errors: refused commands, and a lost connection."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class DetachedError(ClaudeWireError):
-    """The connection to the supervisor of a session has ended. The session itself goes on in the supervisor.
+    """The connection to a session's supervisor ended. The session itself keeps running in the supervisor.
 
     Attributes:
         cursor: the position after the last received message. Attach there again to get each line exactly once.
-        unacknowledged: the prompts and answers that the supervisor has not acknowledged, as lines, the oldest first.
+        unacknowledged: the prompts and answers that the supervisor did not acknowledge, as lines, the oldest first.
             :meth:`~claude_wire.Session.send_again` sends them again; the supervisor accepts each line only once.
     """
 
@@ -28,7 +28,7 @@ class DetachedError(ClaudeWireError):
 
 
 class SupervisorError(ClaudeWireError):
-    """A supervisor of sessions has refused a command, or no supervisor can be reached.
+    """A supervisor refused a command, or no supervisor can be reached.
 
     Attributes:
         error: the reason in one word, such as ``epoch``, ``gone``, ``driver`` or ``version``; docs/supervisor.md lists
@@ -45,5 +45,5 @@ class SupervisorError(ClaudeWireError):
 
     @classmethod
     def of(cls, answer: Failed) -> Self:
-        """Make the error of a refused command."""
+        """Return the error for a refused command."""
         return cls(answer.error, answer.message, line=answer.line, first=answer.first)

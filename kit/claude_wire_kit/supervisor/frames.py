@@ -1,4 +1,4 @@
-"""The frames of the supervisor protocol: the lines that clients and the supervisor exchange besides the CLI's lines.
+"""The supervisor protocol's frames: the lines that clients and the supervisor exchange besides the CLI's lines.
 
 Each frame is one JSON object on a line. A client sends commands, and the supervisor answers each with one frame. One
 key names the command: ``create``, ``attach``, ``resume``, ``list``, ``stop``, ``remove``, ``rename`` or ``prewarm``.
@@ -16,7 +16,7 @@ import msgspec
 
 #: The version of this protocol. A supervisor refuses a command of another version, and its error names both.
 VERSION = 2
-#: The size limit of an answer, which may contain all open questions.
+#: Maximum size in bytes of an answer, which may contain all open questions.
 MAX_ANSWER_BYTES = 96 * 1024 * 1024
 
 #: The request id of the supervisor's own ``initialize``.
@@ -28,12 +28,12 @@ NOTHING = msgspec.Raw(b"null")
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """A client's position in the output of a session. A client needs nothing else to attach again.
+    """A client's position in a session's output. It is all that the client needs to attach again.
 
     Attributes:
         id: the session's id in the supervisor.
         epoch: the epoch of the journal. It changes if the journal may have lost lines.
-        line: the number of the last line that the client has handled; 0 before the first.
+        line: the number of the last line that the client handled; 0 before the first.
     """
 
     id: str
@@ -45,12 +45,12 @@ class Life(Enum):
     """The state of a session.
 
     ========  ==============================================================================================
-    STARTING  The CLI runs, and has not answered ``initialize`` yet.
-    IDLE      No turn is under way, no subagent works in the background, and no question is open.
-    RUNNING   A turn is under way, a prompt waits for its turn, or a subagent works in the background.
+    STARTING  The CLI is running, but did not answer ``initialize`` yet.
+    IDLE      No turn is under way, no subagent is working in the background, and no question is open.
+    RUNNING   A turn is under way, a prompt is waiting, or a subagent is working in the background.
     ASKING    A question of the CLI is open.
-    ENDED     The CLI has ended by itself or was stopped. The session can be resumed.
-    LOST      The CLI ended with its supervisor. The session can be resumed. ``Ended`` reports a turn that was cut.
+    ENDED     The CLI ended by itself or was stopped. The session can be resumed.
+    LOST      The CLI ended with its supervisor. The session can be resumed. ``Ended`` reports an interrupted turn.
     ========  ==============================================================================================
     """
 
@@ -75,7 +75,7 @@ class Serves(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Started(Serves, frozen=True, kw_only=True):
-    """The callbacks that the CLI of a session was started with. No later driver can change them.
+    """The callbacks that a session's CLI was started with. Later drivers cannot change them.
 
     Attributes:
         hooks, mcp: the hooks that the CLI calls, and the MCP servers that it asks a driver for.
@@ -86,11 +86,11 @@ class Started(Serves, frozen=True, kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_ended"):
-    """The CLI has ended.
+    """The CLI ended.
 
     Attributes:
         exit_code: the exit code, negative for a signal; None if the CLI ended with its supervisor.
-        unfinished: in words, where the output ended: in a turn, or while a subagent worked. Empty between runs.
+        unfinished: what the end interrupted, in words: a turn, or a working subagent. Empty between runs.
         owed: uuids of prompts without a result. The supervisor does not send them again.
         died: ids of questions that nobody answered.
         calls: ids of tool calls without a result. The tools may have run.
@@ -120,12 +120,12 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
         open: the CLI's questions without an answer, as control requests.
         settled: ids of the newest questions that no longer need an answer.
         owed: uuids of prompts without a result.
-        model, permission_mode: the CLI's model and permission mode; None until a message of the CLI has named them.
+        model, permission_mode: the CLI's model and permission mode; None until one of its messages names them.
         initialized: the CLI's answer to ``initialize``, or JSON's ``null`` before it.
         handshakes: MCP server -> the CLI's ``initialize`` and ``notifications/initialized`` messages to this server.
-        ended: how the CLI has ended; None while it runs.
-        started: the callbacks that the CLI was started with. None from an older supervisor, or if the names are longer
-            than 1 MiB together.
+        ended: how the CLI ended; None while it is running.
+        started: the callbacks that the CLI was started with. None from an older supervisor, or if the names together
+            are longer than 1 MiB.
         mark: a random text at the end of each frame of this connection. The CLI does not know it, so it cannot write a
             line that looks like a frame (see :func:`end_of_frames`).
     """
@@ -152,13 +152,13 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class Accepted(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_accepted"):
-    """The first ``lines`` lines of this connection are in the journal, unless a :class:`Refused` has named them."""
+    """The first ``lines`` lines of this connection are in the journal, except those that a :class:`Refused` named."""
 
     lines: int
 
 
 class Refused(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_refused"):
-    """The supervisor has refused a line of this connection: it is not in the journal, and the CLI does not get it."""
+    """The supervisor refused a line of this connection. It is not in the journal, and the CLI does not get it."""
 
     line: int
     reason: str
@@ -179,15 +179,15 @@ class Cut(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_cut"):
 
 
 class Blocked(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_blocked"):
-    """The journal cannot be written, so the supervisor reads nothing from the CLI. With an empty ``message``, it reads
-    again.
+    """The journal cannot be written, so the supervisor does not read from the CLI. An empty ``message`` means that it
+    is reading again.
     """
 
     message: str
 
 
 class Limited(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_limited"):
-    """The session has reached a limit, such as ``cost_usd``. ``value`` is the present value, ``message`` for people."""
+    """The session reached a limit, such as ``cost_usd``. ``value`` is the current value; ``message`` is for people."""
 
     limit: str
     value: float
@@ -195,7 +195,7 @@ class Limited(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_lim
 
 
 class Stderr(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_stderr"):
-    """A piece of text that the CLI has written to its standard error."""
+    """A piece of text that the CLI wrote to its standard error."""
 
     text: str
 
@@ -209,7 +209,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     Attributes:
         argv: the command line, the CLI's path first.
         cwd: the working directory.
-        env: the whole environment. It is kept in memory only, never on disk.
+        env: the whole environment. The supervisor keeps it in memory, and never writes it to disk.
         initialize: the payload of the ``initialize`` request that the supervisor sends to the CLI, such as its hooks.
         mcp: MCP server -> method (``initialize``, ``tools/list``, …) -> the result to send while no client serves this
             MCP server.
@@ -236,7 +236,7 @@ class _Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Attributes:
         after: send the lines after this cursor; None for all lines.
         role: a driver sends lines and answers questions; a viewer does neither.
-        take: replace the present driver. Without it, a present driver leads to the error ``driver``.
+        take: replace the current driver. Without ``take``, an existing driver leads to the error ``driver``.
         serves: the hooks and MCP servers that a driver offers.
     """
 
@@ -253,7 +253,7 @@ class Attach(_Role, frozen=True):
     Attributes:
         tail: instead of ``after``: begin with the first line that starts in the last ``tail`` bytes of the journal, or
             with the last line if that is longer.
-        before: count the bytes of ``tail`` back from the line with this number, and not from the end of the journal.
+        before: count the bytes of ``tail`` back from the line with this number instead of the end of the journal.
     """
 
     attach: str
@@ -273,10 +273,10 @@ class Create(_Role, frozen=True):
 
 
 class Resume(_Role, frozen=True):
-    """Start a CLI that resumes an ended session, and attach to it. The answers are those of :class:`Create`.
+    """Start a CLI that resumes an ended session, and attach to it. The answers are the same as for :class:`Create`.
 
     Attributes:
-        env: the whole environment of the CLI. None for the previous one, which a restarted supervisor does not have.
+        env: the CLI's whole environment. None for the previous one, which a restarted supervisor does not have.
     """
 
     resume: str
@@ -299,8 +299,8 @@ class List(_Request, frozen=True):
 
 
 class Stop(_Request, frozen=True):
-    """End the CLI of a session; with None, end all CLIs and the supervisor. The answer, when they have ended, is
-    :class:`Listed`.
+    """End a session's CLI; with None, end all CLIs and the supervisor. The answer is :class:`Listed`, sent after the
+    end.
 
     Attributes:
         grace: seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
@@ -311,7 +311,7 @@ class Stop(_Request, frozen=True):
 
 
 class Remove(_Request, frozen=True):
-    """Remove a session that has ended, and its journal. The answer is :class:`Listed`."""
+    """Remove an ended session and its journal. The answer is :class:`Listed`."""
 
     remove: str
 
@@ -361,12 +361,12 @@ def command_of(line: bytes) -> Command:
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_session"):
-    """The state of a session. :class:`Listed` has one for each session.
+    """A session's state. :class:`Listed` has one for each session.
 
     Attributes:
-        epoch, line: the epoch of its journal, and the number of the journal's last line.
-        pid: the process id of the CLI; None if it does not run.
-        cli_session_id: the session id that the CLI has reported.
+        epoch, line: the journal's epoch, and the number of its last line.
+        pid: the CLI's process id; None if it is not running.
+        cli_session_id: the session id that the CLI reported.
         began: when the session was created, in seconds since 1970.
         clients, driver: the number of attached clients, and whether one of them is the driver.
         bytes: the size of the journal.
@@ -387,7 +387,7 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", t
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_list"):
-    """All sessions of a supervisor, with its protocol version, its package's version and its process id."""
+    """A supervisor's sessions, protocol version, package version and process id."""
 
     sessions: list[SessionInfo]
     version: int
@@ -396,7 +396,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
 
 
 class Failed(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="supervisor_error"):
-    """A command cannot be carried out. The connection takes the next command.
+    """A command cannot be carried out. The connection is ready for the next command.
 
     Attributes:
         error: ``epoch`` (with ``line``, the journal's last line), ``gone`` (with ``first``, its first line),

@@ -1,7 +1,7 @@
-"""Keep track of the open questions, the prompts and the driver of one managed session. Does no I/O.
+"""Keep track of one managed session's open questions, prompts and driver. Does no I/O.
 
-:class:`Ledger` gets each message of the CLI whose kind is in :data:`MARKS`. It also gets each line of a client, and
-decides whether the line is written to the CLI.
+:class:`Ledger` gets each of the CLI's messages whose kind is in :data:`MARKS`. It also gets each line that a client
+sends, and decides whether the line is written to the CLI.
 
 Its :class:`~claude_wire.protocol.HostProtocol` keeps the questions, prompts and turns. A question stays open while no
 client is attached, and each new driver gets it. It is settled as soon as the journal has an answer.
@@ -41,14 +41,14 @@ MAX_OPEN_BYTES = 64 * 1024 * 1024
 MAX_OPEN = 4096
 #: ``supervisor_attached`` lists the ids of at most this many settled questions, the newest.
 MAX_SETTLED = 1024
-#: Size limit in bytes of one question. A larger one gets an error answer, because ``supervisor_attached`` must have
+#: Maximum size in bytes of one question. A larger one gets an error answer, because ``supervisor_attached`` must have
 #: room for all open questions.
 MAX_QUESTION_BYTES = 16 * 1024 * 1024
-#: Size limit in bytes of the CLI's answer to ``initialize``, for the same reason.
+#: Maximum size in bytes of the CLI's answer to ``initialize``, for the same reason.
 MAX_INITIALIZED_BYTES = 8 * 1024 * 1024
-#: Size limit in bytes of all MCP handshake messages that are kept for one session.
+#: Maximum size in bytes of all MCP handshake messages that are kept for one session.
 MAX_HANDSHAKE_BYTES = 1024 * 1024
-#: MCP methods whose results are kept: the CLI calls them only once, and later drivers' servers have the same results.
+#: MCP methods whose results are kept. The CLI calls them only once, and later drivers' servers return the same results.
 HANDSHAKE = frozenset(("initialize", "tools/list", "prompts/list", "resources/list", "resources/templates/list"))
 #: The kinds of lines that a ledger decodes. All other lines stay bytes.
 MARKS: tuple[KindName, ...] = (
@@ -61,8 +61,8 @@ MARKS: tuple[KindName, ...] = (
     "command_lifecycle",
     *TASK_KINDS,
 )
-#: Types of client lines that the ledger has rules for. A line of such a type that we cannot decode is refused, because
-#: the CLI might still understand it, and the ledger would not know what it did.
+#: Types of client lines that the ledger has rules for. If a line of one of these types cannot be decoded, it is
+#: refused: the CLI might still understand it, and the ledger would not know what it did.
 RULED: dict[str, type[Any]] = {
     "user": UserMessage,
     "control_request": ControlRequest,
@@ -73,7 +73,7 @@ _NO_SERVER = -32001
 
 
 class Verdict(Enum):
-    """What happens to a line of a client."""
+    """What happens to a client's line."""
 
     #: The line goes into the journal, and to the CLI.
     WRITE = "write"
@@ -83,7 +83,7 @@ class Verdict(Enum):
     #: The line is refused: it comes from a viewer, cannot be decoded, or is a prompt without a uuid, an ``initialize``,
     #: or an answer to a question that was not kept.
     REFUSE = "refuse"
-    #: The input of the CLI ends.
+    #: The CLI's input ends.
     END_INPUT = "end input"
 
 
@@ -96,7 +96,7 @@ class Taken(NamedTuple):
 
 
 class Ledger:
-    """The open and the settled questions and prompts of one session.
+    """One session's open and settled questions and prompts.
 
     Args:
         declared: MCP server -> method of its handshake -> the result to send while no client serves it.
@@ -109,7 +109,6 @@ class Ledger:
         # Ids of questions that were too large to keep.
         self._not_kept = Ids()
         # True after the CLI wrote a line that may be a question but could not be decoded.
-        # True after the CLI wrote a line that may be a question but could not be decoded.
         self._has_missed = False
         self._prompts = Ids()
         self._serves: Serves | None = None
@@ -117,13 +116,12 @@ class Ledger:
         # Server -> the CLI's own messages of the MCP handshake.
         self.handshakes: dict[str, list[dict[str, Any]]] = {}
         # (Server, method) -> the result of the handshake's request.
-        # (Server, method) -> the result of the handshake's request.
         self._answers: dict[tuple[str, Any], Any] = {
             (server, method): result
             for server, results in (declared or {}).items()
             for method, result in results.items()
         }
-        # Size in bytes of the kept messages and results, without declared results. In all, and by (server, method);
+        # Size in bytes of the kept messages and results, without declared results. In total, and by (server, method);
         # the method is None for the CLI's own messages.
         self._handshake_bytes = 0
         self._handshake_sizes: dict[tuple[str, Any], int] = {}
@@ -132,7 +130,7 @@ class Ledger:
 
     @property
     def life(self) -> Life:
-        """The state of a session whose process runs."""
+        """The session's state while its process is running."""
         if self.initialized is None:
             return Life.STARTING
         if self.protocol.questions:
@@ -150,7 +148,7 @@ class Ledger:
         return self.protocol.questions.settled.strings()[-MAX_SETTLED:]
 
     def works(self) -> bool:
-        """Return True while a turn is under way, a prompt waits for its turn, or a subagent works in the background."""
+        """Return True while a turn is under way, a prompt is waiting, or a subagent is working in the background."""
         return bool(self.unfinished())
 
     def unfinished(self) -> str:
@@ -159,7 +157,7 @@ class Ledger:
 
     @property
     def is_full(self) -> bool:
-        """Return True if too many questions are open, so that nothing more should be read from the CLI."""
+        """Return True if so many questions are open that nothing more should be read from the CLI."""
         questions = self.protocol.questions
         return len(questions) >= MAX_OPEN or questions.open_bytes >= MAX_OPEN_BYTES
 
@@ -171,7 +169,7 @@ class Ledger:
     # --- what the CLI says
 
     def received(self, message: Any) -> bytes | None:
-        """Note a message of the CLI. If the supervisor itself answers this message, return the answer as a line."""
+        """Handle a message from the CLI. If the supervisor itself answers this message, return the answer as a line."""
         if isinstance(message, ControlResponse):
             if message.request_id == INITIALIZE_ID:
                 line = encode(message)[:-1]
@@ -179,7 +177,7 @@ class Ledger:
                     what = f"the answer to initialize has {len(line):,} bytes; {MAX_INITIALIZED_BYTES:,} are kept"
                     line = encode(ControlResponse.failure(INITIALIZE_ID, what))[:-1]
                 self.initialized = line
-            return None  # the requests that this answer lists came before it, as lines
+            return None  # the requests that this answer lists arrived before it, as lines
         if is_missed(message):
             self._has_missed = True
             return None
@@ -195,7 +193,7 @@ class Ledger:
             self.protocol.send_answer(question)
             self._not_kept.add(question.id)
             if isinstance(question.body, HookCallbackRequest):
-                return None  # after an error answer the CLI would run the tool; without an answer it refuses it
+                return None  # after an error answer the CLI would run the tool; without an answer it refuses the tool
             what = f"the request has {question.size:,} bytes; a supervisor keeps {MAX_QUESTION_BYTES:,}"
             return encode(ControlResponse.failure(question.id, question.problem or what))
         if isinstance(question.body, McpMessageRequest):
@@ -204,7 +202,7 @@ class Ledger:
         return None
 
     def _answer_for_nobody(self, question: Question) -> bytes | None:
-        """Answer an MCP request for a server that no driver runs. Marks the request as answered."""
+        """Answer an MCP request to a server that no driver runs. Marks the request as answered."""
         body = question.body
         if not isinstance(body, McpMessageRequest) or self._is_served(body.server_name):
             return None
@@ -231,14 +229,14 @@ class Ledger:
         self._not_kept, self._has_missed = Ids(), False
 
     def process_ended(self) -> list[ControlRequest]:
-        """Note that the CLI has ended. Returns the questions that were open."""
+        """Note that the CLI ended. Returns the questions that were open."""
         self.initialized = None
         return [ControlRequest(question.id, question.body) for question in self.protocol.end()]
 
     # --- what a client says
 
     def look_at(self, line: bytes, *, is_driver: bool) -> Taken:
-        """Decide what happens to a line of a client. Changes no state; call :meth:`written` after writing the line."""
+        """Decide what happens to a client's line. Changes no state; call :meth:`written` after writing it."""
         if not is_driver:
             return Taken(Verdict.REFUSE, "a viewer sends nothing: attach with role driver")
         try:
@@ -279,7 +277,7 @@ class Ledger:
         return Taken(Verdict.WRITE, message=message)
 
     def written(self, taken: Taken) -> None:
-        """Note that a client's line is in the journal: a prompt waits for a result, an answer settles its question."""
+        """Note that a client's line is in the journal. A prompt waits for a result; an answer settles its question."""
         message = taken.message
         if isinstance(message, UserMessage):
             assert message.uuid
@@ -333,7 +331,7 @@ class Ledger:
             self._answers[body.server_name, method] = response["result"]
 
     def _has_room(self, key: tuple[str, Any], value: Any, *, replaces: bool) -> bool:
-        """Reserve room for a value. ``replaces`` frees the room of the key's earlier values. Returns False if full."""
+        """Reserve room for a value; with ``replaces``, first free the key's earlier values. Returns False if full."""
         before = self._handshake_sizes.get(key, 0)
         size = len(msgspec.json.encode((key, value))) + (0 if replaces else before)
         if self._handshake_bytes - before + size > MAX_HANDSHAKE_BYTES:
@@ -344,7 +342,7 @@ class Ledger:
 
 
 def is_missed(message: Any) -> bool:
-    """Return True if a line of the CLI may be a question that could not be decoded."""
+    """Return True if a message may be a question from the CLI that could not be decoded."""
     return isinstance(message, InvalidLine) or (
         isinstance(message, UnknownMessage) and message.type == "control_request"
     )

@@ -1,4 +1,4 @@
-"""Separate the lines of a supervised session into the CLI's lines and the frames of the supervisor. Sans-IO."""
+"""Separate a supervised session's lines into the CLI's lines and the supervisor's frames. Sans-IO."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 from claude_wire_kit.supervisor.frames import Cut, Ended, SessionFrame, end_of_frames, frame_of
 
-#: With this many bytes of a line, it is certain whether the line begins like a frame.
+#: This many bytes of a line are enough to know whether the line begins like a frame.
 SURE_BYTES = 64
-#: Size limit in bytes of a frame. A supervisor sends no frame above 1 MiB. A longer line is taken for a CLI's line.
+#: Maximum size in bytes of a frame. A supervisor's frames have at most 1 MiB. A longer line is treated as a CLI line.
 MAX_FRAME_LINE_BYTES = 4 * 1024 * 1024
 
 _MARK = b'"supervisor_'
@@ -20,10 +20,10 @@ _FRAME = re.compile(rb'[ \t]*\{[ \t]*"type"[ \t]*:[ \t]*"supervisor_')
 
 
 class SupervisorLines:
-    """Removes the supervisor's frames from a stream, and keeps the CLI's lines.
+    """Removes the supervisor's frames from a stream, leaving the CLI's lines.
 
-    :meth:`take` gets chunks, cut anywhere, and returns the same bytes without frames. It replaces a blank line of the
-    CLI by a ``keep_alive`` message. So each line of the journal is one message, and counting messages counts lines.
+    :meth:`take` gets chunks, cut anywhere, and returns the same bytes without frames. It replaces a blank line from
+    the CLI with a ``keep_alive`` message. So each journal line is one message, and counting messages counts lines.
 
     Args:
         after: the number of the line before the first line of the stream.
@@ -42,7 +42,7 @@ class SupervisorLines:
         self.end: Ended | Cut | None = ended if after >= last else None
         self._last = last
         self._ended = ended
-        # `_pending`: bytes that were fed and not returned yet. `_in_line`: the beginning of an unfinished line was
+        # `_pending`: bytes that were fed but not returned yet. `_in_line`: the beginning of an unfinished line was
         # returned. `_has_begun`: that beginning is not blank.
         self._pending = b""
         self._in_line = self._has_begun = False
@@ -75,7 +75,7 @@ class SupervisorLines:
         return self._fill(pieces[0] if len(pieces) == 1 else b"".join(pieces))
 
     def _fill(self, piece: bytes) -> bytes:
-        """Replace each blank line that ends in this piece by a ``keep_alive`` message."""
+        """Replace each blank line that ends in this piece with a ``keep_alive`` message."""
         end = piece.find(b"\n")
         if end < 0:
             self._has_begun = self._has_begun or bool(piece.strip(_BLANK))

@@ -1,8 +1,8 @@
 """The supervisor's event loop. It calls the reader of a ready descriptor right after ``epoll``.
 
-asyncio's own loop makes a handle for each ready descriptor and calls it in a later step. A supervisor mostly sleeps
-until one CLI writes one line. After a sleep, each step of the interpreter takes much longer than in a busy loop, so
-skipping one is worth it.
+asyncio's own loop creates a handle for each ready descriptor and calls it in a later step. A supervisor mostly sleeps
+until one CLI writes one line. After a sleep, each interpreter step takes much longer than in a busy loop, so it is
+worth skipping one.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Selector(selectors.EpollSelector):
     def remove(self, fd: int) -> bool:
         if self._readers.pop(fd, None) is None:
             return False
-        with suppress(OSError):  # it was closed before, which took it out
+        with suppress(OSError):  # it was already closed, which removed it
             self._epoll.unregister(fd)
         return True
 
@@ -72,12 +72,12 @@ class _Selector(selectors.EpollSelector):
         for fd, reader in [(fd, readers.get(fd)) for fd, _ in self._epoll.poll(timeout)]:
             if reader is None:
                 has_others = True
-            elif readers.get(fd) is reader:  # not removed by an earlier reader in this loop
+            elif readers.get(fd) is reader:  # unless an earlier reader in this loop removed it
                 try:
                     reader()
                 except Exception as error:
                     self._on_error({"message": "Exception in a reader", "exception": error})
-        # The other descriptors are polled again, because a reader may have closed one of them.
+        # Poll the other descriptors again, because a reader may have closed one of them.
         return super().select(0) if has_others else []
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""One session of the supervisor: a CLI, its journal, its ledger, and the attached clients.
+"""One of the supervisor's sessions: a CLI, its journal, its ledger, and the attached clients.
 
 A chunk of output is first written to the journal, then sent to each client, then given to the ledger. One thread does
 all of that, so clients and ledger see the journal's order. The file ``order.jsonl``, with the time of each line, is
@@ -56,19 +56,19 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.disk.journal import Journal
     from claude_wire_kit.supervisor.disk.record import Record
 
-#: Limit in bytes of one read from a CLI: the size of its pipe.
+#: Maximum bytes in one read from a CLI: the size of its pipe.
 CHUNK_BYTES = 64 * 1024
-#: The largest possible size of a pipe, in bytes. After a CLI has ended, at most this much is read from its pipe.
+#: The largest possible size of a pipe, in bytes. After a CLI ended, at most this much is read from its pipe.
 MAX_PIPE_BYTES = 1024 * 1024
 #: The interval between attempts to write to a full disk.
 RETRY_SECONDS = 1.0
-#: The order is written when this many lines lack it, and at each tick of the supervisor. A write for each line would
-#: take a fifth of a line's processor time.
+#: The order is written once it is missing for this many lines, and at each tick of the supervisor. Writing it for each
+#: line would take a fifth of a line's processor time.
 MAX_UNORDERED = 64
 #: Beginnings of lines that the ledger does not need. Most reads return one line, and then this check is faster than the
 #: decoder's filter.
 PASSED_OVER = (b'{"type":"stream_event",', b'{"type":"assistant",', b'{"type":"user",')
-#: ``supervisor_ended`` has the last bytes of the CLI's standard error, at most this many.
+#: ``supervisor_ended`` has at most this many bytes from the end of the CLI's standard error.
 TAIL_BYTES = 8 * 1024
 
 #: Decodes lines for the ledgers of all sessions. Each session feeds whole lines, so it keeps no state between calls.
@@ -93,7 +93,7 @@ class SessionClient(Protocol):
         """Disconnect the client. It may attach again."""
 
     def read_on(self) -> None:
-        """Read from the client again if its lines no longer have to wait."""
+        """Start or stop reading from the client, depending on whether its lines can be handled."""
 
     def close(self) -> None:
         """Disconnect the client."""
@@ -129,7 +129,7 @@ class ManagedSession:
         # a result message; tool calls before that line have their results.
         self._turn_line = self._news_line = journal.next
         self._cost: CostLimit | None = None
-        # The model and the permission mode; None until a message of the CLI has named them.
+        # The model and the permission mode; None until one of the CLI's messages names them.
         self._model: str | None = None
         self._mode: str | None = None
         self._inlet: StdinWriter | None = None
@@ -206,7 +206,7 @@ class ManagedSession:
             raise
 
     def limit_cost(self) -> None:
-        """Start to watch the CLI's cost if the record has a limit."""
+        """Start watching the CLI's cost if the record has a limit."""
         if self._cost is None and self.record.cost_usd is not None:
             self._cost = CostLimit(self.record.cost_usd, self._write, self._cost_reached, self.ledger.works)
 
@@ -230,7 +230,7 @@ class ManagedSession:
             return
         if data:
             self._received(data)
-        else:  # the end of the process comes from its pidfd
+        else:  # the pidfd reports the end of the process
             self._loop.remove_reader(child.stdout)
             child.end_output()
             self._reads = False
@@ -292,7 +292,7 @@ class ManagedSession:
         if is_missed(message):
             self._folder.log("not-understood", session=self.id)
         if answer is not None:
-            with suppress(OSError):  # if the disk is full, the CLI waits for its answer until it gives up by itself
+            with suppress(OSError):  # if the disk is full, the CLI waits for the answer until it gives up
                 self._write(answer)
         self._set(message)
         if isinstance(message, InitMessage) and message.session_id and len(message.session_id) <= LONGEST_ID:
@@ -309,7 +309,7 @@ class ManagedSession:
                 self._model, self._mode = message.model or self._model, message.permissionMode or self._mode
             case StatusMessage():
                 self._mode = message.permissionMode or self._mode
-            case ControlResponse() if message.payload.keys() == {"model"}:  # of set_model
+            case ControlResponse() if message.payload.keys() == {"model"}:  # the answer to set_model
                 self._model = str(message.payload["model"])
             case _:
                 pass
@@ -353,11 +353,11 @@ class ManagedSession:
 
     def _on_exit(self, child: Child) -> None:
         """Handle the end of the CLI: read the rest of its pipes. A process that it started may still hold them open."""
-        if child is not self._child:  # closed in the meantime
+        if child is not self._child:  # already closed
             return
         self._loop.remove_reader(child.pidfd)
         self._drain(child)
-        if self.journal.is_blocked and not child.is_killed:  # the rest of the pipe is read when there is room
+        if self.journal.is_blocked and not child.is_killed:  # the rest of the pipe is read once there is room
             self._loop.call_later(RETRY_SECONDS, self._on_exit, child)
             return
         self._on_stderr(child)
@@ -375,10 +375,10 @@ class ManagedSession:
                 self._received(data)
 
     def _end(self, code: int | None) -> None:
-        """End an unfinished last line in the journal, and send ``supervisor_ended`` with what was still open."""
+        """End an unfinished last line in the journal, and report in ``supervisor_ended`` what was still open."""
         part = self.journal.last
         dropped = self.journal.give_up()
-        if dropped:  # the disk is full, and the session was stopped anyway
+        if dropped:  # the disk is full, but the session was stopped anyway
             self._folder.log("output-dropped", session=self.id, bytes=dropped)
         with suppress(OSError):
             part.end_process(code)
@@ -449,7 +449,7 @@ class ManagedSession:
             self.driver.read_on()
 
     def waits_for(self, client: SessionClient) -> bool:
-        """Return True if nothing may be read from this client now, because the CLI has not read its earlier lines."""
+        """Return True if nothing may be read from this client now, because the CLI has unread lines."""
         return client is self.driver and self._inlet is not None and self._inlet.is_behind
 
     def sent(self, client: SessionClient, number: int, line: bytes) -> None:
@@ -463,7 +463,7 @@ class ManagedSession:
         client.send_frame(Refused(number, reason) if reason else Accepted(number))
 
     def _take(self, taken: Taken, line: bytes) -> str:
-        """Write a line of the driver to the CLI. Returns why that is impossible, or an empty string."""
+        """Write a line from the driver to the CLI. Returns why that is impossible, or an empty string."""
         if self._inlet is None:
             return "the CLI has ended; resume the session first"
         if self._inlet.ends:

@@ -1,4 +1,4 @@
-"""The client's :class:`~claude_wire.Session` of a CLI that a supervisor runs."""
+"""The client's :class:`~claude_wire.Session` for a CLI that a supervisor runs."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from claude_wire.session import CallbackArguments, SessionPort
     from claude_wire_kit.supervisor.attachment import Attachment
 
-#: Limit in bytes for the standard error that is kept, as for a CLI that this process starts itself.
+#: Maximum bytes of standard error to keep, as for a CLI that this process starts itself.
 KEPT_STDERR_BYTES = 64 * 1024
 
 _log = logging.getLogger("claude_wire")
 
 
 class AttachedSession(Session):
-    """A :class:`~claude_wire.Session` whose CLI belongs to a supervisor. Entering it attaches, leaving it detaches, and
-    the CLI goes on.
+    """A :class:`~claude_wire.Session` whose CLI belongs to a supervisor. Entering it attaches. Leaving it detaches, but
+    the CLI keeps running.
 
     :meth:`Supervisor.attach`, :meth:`Supervisor.create` and :meth:`Supervisor.resume` return it. If the connection is
     lost, the iteration ends with a :class:`DetachedError`. Attach again at its ``cursor``, and give its
@@ -64,22 +64,22 @@ class AttachedSession(Session):
 
     @property
     def attached(self) -> Attached | None:
-        """The supervisor's answer, with the state of the session when this client attached; None before that."""
+        """The supervisor's answer, with the session's state when this client attached; None before that."""
         return self._supervised.attached
 
     @property
     def unacknowledged(self) -> list[bytes]:
-        """The prompts and answers that the supervisor has not acknowledged, as lines, the oldest first."""
+        """The prompts and answers that the supervisor did not acknowledge yet, as lines, the oldest first."""
         return self._supervised.unacknowledged.lines
 
     @property
     def refusal(self) -> str | None:
-        """The reason why the supervisor refused a prompt, for the last refused prompt; None if all were accepted."""
+        """Why the supervisor refused the last refused prompt; None if it accepted all prompts."""
         return self._supervised.refusal
 
 
 class SupervisorTransport(SessionTransport):
-    """A session's transport to its supervisor. It keeps each sent line until the supervisor has acknowledged it."""
+    """A session's transport to its supervisor. It keeps each sent line until the supervisor acknowledges it."""
 
     end_input_line: bytes | None = b'{"type":"%s"}\n' % END_INPUT.encode()
 
@@ -96,7 +96,7 @@ class SupervisorTransport(SessionTransport):
 
     @property
     def cursor(self) -> Cursor | None:
-        """The position after the last message that the iteration returned; None before the supervisor has answered."""
+        """The position after the last message that the iteration returned; None until the supervisor answers."""
         attached = self.attached
         return None if attached is None else Cursor(attached.id, attached.epoch, attached.after + self._port.taken)
 
@@ -136,7 +136,7 @@ class SupervisorTransport(SessionTransport):
         Raises:
             HandleError: this client is a viewer, or too many bytes are not acknowledged yet.
             ProcessInputError: the CLI has ended.
-            DetachedError: the supervisor has cut the connection.
+            DetachedError: the supervisor closed the connection.
         """
         end = self._chunks.end
         if isinstance(end, Ended):
@@ -188,7 +188,7 @@ class SupervisorTransport(SessionTransport):
     def _refused(self, number: int, reason: str) -> None:
         sent = self.unacknowledged.settle(number)
         kind, id = ("line", None) if sent is None else (sent.kind, sent.id)
-        if not self.drives:  # the line crossed the frame that another client drives now, so give that as the reason
+        if not self.drives:  # the line crossed the frame that reports the new driver, so give that as the reason
             reason = self._why_not
         _log.warning("the supervisor has refused a %s: %s", kind, reason)
         if kind == "user" and id is not None:
@@ -240,26 +240,26 @@ class SupervisorTransport(SessionTransport):
 
 
 class _CliChunks:
-    """Receives the CLI's bytes. Gives the supervisor's frames between them to the transport."""
+    """Receives the CLI's bytes, and gives the supervisor's frames between them to the transport."""
 
     final: tuple[type[Exception], ...] = ()
 
     def __init__(self, transport: SupervisorTransport) -> None:
         self._transport = transport
         self._attachment: Attachment | None = None
-        #: The frame that has ended the stream.
+        #: The frame that ended the stream.
         self.end: Ended | Cut | None = None
         #: The error of the connection, if it failed.
         self.failure: Exception | None = None
 
     def begin(self, attachment: Attachment, attached: Attached) -> None:
-        """Start to receive, after the supervisor has answered."""
+        """Start receiving, once the supervisor answered."""
         self._attachment = attachment
         self._lines = SupervisorLines(attached.after, attached.line, attached.ended, attached.mark)
         self.end = self._lines.end
 
     async def receive(self) -> bytes:
-        """Return the next bytes of the CLI, or b"" at the end. If the connection failed, ``failure`` has the error."""
+        """Return the CLI's next bytes, or b"" at the end. If the connection failed, ``failure`` has the error."""
         attachment = self._attachment
         if attachment is None:
             raise HandleError("this session is not attached: use it as `async with`")

@@ -1,4 +1,4 @@
-"""All sessions of a supervisor: running and ended ones, and CLIs that wait ready for new sessions."""
+"""A supervisor's sessions: running, ended, and prewarmed ones, which are ready for new clients."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.disk.folder import StateFolder
 
 
-#: Limit for the number of sessions, including ended ones.
+#: Maximum number of sessions, including ended ones.
 MAX_SESSIONS = 10_000
-#: Limit in bytes for the start parameters (command line, initialize, environment) of all sessions together.
+#: Maximum size in bytes of all sessions' start parameters together (command line, ``initialize``, environment).
 MAX_SPEC_BYTES = 256 * 1024 * 1024
-#: Suffix of the folder of a session that is being removed.
+#: Suffix of a session's folder while the session is being removed.
 _REMOVED = ".removed"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of a supervisor.
+    """A supervisor's limits.
 
     Attributes:
-        sessions: how many CLIs may run at the same time, including CLIs that wait ready.
+        sessions: how many CLIs may run at the same time, including prewarmed ones.
         connections: how many clients may be connected at the same time.
-        memory_bytes: limit for the memory of all CLIs and the processes they start. Above it the supervisor starts no
-            CLI. None for no limit.
-        journal_bytes: limit for the journal of each session.
+        memory_bytes: maximum memory of all CLIs and the processes they start. Above it the supervisor does not start
+            CLIs. None for no limit.
+        journal_bytes: maximum size of each session's journal.
     """
 
     sessions: int = 256
@@ -60,7 +60,7 @@ class RefusedError(Exception):
 
 
 class _Warm:
-    """The CLIs that wait ready for one spec: how many there should be, and the ids of their sessions."""
+    """The prewarmed CLIs for one spec: how many there should be, and the ids of their sessions."""
 
     def __init__(self, spec: Spec, count: int) -> None:
         self.spec = spec
@@ -73,10 +73,10 @@ class Sessions:
 
     Args:
         folder: a state folder that this process has locked with :meth:`StateFolder.take`.
-        limits: the limits of the supervisor.
+        limits: the supervisor's limits.
         syncs: flush each line to the disk before a client gets it.
         descriptors: how many descriptors a CLI may have open.
-        ended: called when the CLI of a session has ended.
+        ended: called when a session's CLI ended.
     """
 
     def __init__(
@@ -96,21 +96,21 @@ class Sessions:
         self._boot = boot_id()
         # Id -> the record of each session.
         self._records: dict[str, Record] = {}
-        # Id -> the sessions with open files: their CLI runs, or a client is attached.
+        # Id -> a session with open files: its CLI is running, or a client is attached.
         self._managed: dict[str, ManagedSession] = {}
         # Id -> the environment of the session's last CLI. It is never written to disk.
         self._environments: dict[str, Mapping[str, str]] = {}
         self._warm: dict[bytes, _Warm] = {}
         # Id -> the size in bytes of the session's start parameters.
         self._spec_bytes: dict[str, int] = {}
-        #: True after the supervisor was told to end. Then it starts no CLI.
+        #: True once a client told the supervisor to end. Then it does not start CLIs.
         self.is_ending: bool = False
 
     # --- looking up sessions
 
     @property
     def running(self) -> list[ManagedSession]:
-        """The sessions whose CLI runs, including CLIs that wait ready."""
+        """The sessions whose CLI is running, including prewarmed ones."""
         return [managed for managed in self._managed.values() if managed.runs]
 
     def infos(self) -> list[SessionInfo]:
@@ -121,7 +121,7 @@ class Sessions:
         return record.info(record.life, line=record.line, bytes=record.bytes) if managed is None else managed.info
 
     def find(self, id: str) -> ManagedSession | None:
-        """Return the session with this id, or None if its files are not open because it has ended.
+        """Return the session with this id, or None if its files are not open because it ended.
 
         Raises:
             RefusedError: no session has this id.
@@ -143,7 +143,7 @@ class Sessions:
             except ValueError as error:
                 raise RefusedError("system", f"the journal of session {id} is damaged: {error}") from None
             try:
-                if journal.next <= record.line:  # a power failure has lost lines
+                if journal.next <= record.line:  # a power failure lost lines
                     record.epoch += 1
                     self._note_end(record, journal)
                 if not journal.number:
@@ -166,7 +166,7 @@ class Sessions:
         return record
 
     def create(self, spec: Spec) -> ManagedSession:
-        """Start a CLI in a new session, or take one that waits ready for this spec.
+        """Start a CLI in a new session, or take a prewarmed one for this spec.
 
         Raises:
             RefusedError: the CLI cannot be started, or a limit is reached.
@@ -178,7 +178,7 @@ class Sessions:
         """Start a CLI that resumes a session.
 
         Raises:
-            RefusedError: a CLI of the session runs or cannot be started, no environment is known, or a limit is
+            RefusedError: the session's CLI is running or cannot be started, no environment is known, or a limit is
                 reached.
             OSError: the session's folder cannot be written.
         """
@@ -202,14 +202,14 @@ class Sessions:
         """Remove a session and its journal.
 
         Raises:
-            RefusedError: its CLI runs.
+            RefusedError: its CLI is running.
             OSError: a file cannot be removed.
         """
         self._record(id)
         managed = self._managed.get(id)
         if managed is not None and managed.runs:
             raise RefusedError("running", "the CLI of this session is running: stop it first")
-        # Rename the folder first: after a crash, recover() then removes the rest instead of taking it for a session.
+        # Rename the folder first. Then, after a crash, recover() removes the rest instead of treating it as a session.
         removed = f"{self._path(id)}{_REMOVED}"
         os.rename(self._path(id), removed)
         if managed is not None:
@@ -367,7 +367,7 @@ class Sessions:
             )
 
     def let_go(self, managed: ManagedSession) -> None:
-        """Close the files of a session if its CLI has ended and no client is attached."""
+        """Close a session's files if its CLI ended and no client is attached."""
         if not managed.runs and not managed.clients and self._managed.get(managed.id) is managed:
             managed.close()
             del self._managed[managed.id]
@@ -390,10 +390,10 @@ class Sessions:
         for managed in list(self._managed.values()):
             managed.close()
 
-    # --- CLIs that wait ready
+    # --- prewarmed CLIs
 
     def prewarm(self, spec: Spec, count: int) -> None:
-        """Start ``count`` CLIs that wait ready for :meth:`create` with an equal spec. Stop surplus ones.
+        """Start ``count`` prewarmed CLIs for :meth:`create` with an equal spec. Stop surplus ones.
 
         Raises:
             RefusedError: a CLI cannot be started, or a limit is reached.
@@ -417,13 +417,13 @@ class Sessions:
         self._keep_ready(warm)
 
     def _keep_ready(self, warm: _Warm) -> None:
-        """Lower the wanted number of CLIs to the present number. Forget the spec if that is zero."""
+        """Lower the wanted number of CLIs to the current number. Forget the spec if that is zero."""
         warm.count = len(warm.ready)
         if not warm.count:
             self._warm.pop(_key(warm.spec), None)
 
     def _take_warm(self, spec: Spec) -> ManagedSession | None:
-        """Return a session whose CLI waits ready for this spec, and start another CLI in its place; None if none."""
+        """Return a session with a prewarmed CLI for this spec, or None. Start another CLI in its place."""
         warm = self._warm.get(_key(spec))
         ready = [] if warm is None else [id for id in warm.ready if self._managed[id].life is Life.IDLE]
         if warm is None or not ready:
@@ -443,7 +443,7 @@ class Sessions:
         for warm in list(self._warm.values()):
             if record.id in warm.ready:
                 warm.ready.remove(record.id)
-                self._keep_ready(warm)  # or a CLI that ends right away would be started again and again
+                self._keep_ready(warm)  # otherwise a CLI that ends right away would be started again and again
         self._records.pop(record.id, None)
         self._environments.pop(record.id, None)
         self._spec_bytes.pop(record.id, None)

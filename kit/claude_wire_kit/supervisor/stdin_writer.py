@@ -1,4 +1,4 @@
-"""Write to the input of a CLI. Keeps the data in memory while the CLI's pipe is full."""
+"""Write to a CLI's input. Keeps the data in memory while the CLI's pipe is full."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.child import Child
 
-#: While more than this many bytes wait for a CLI, the supervisor reads nothing from the session's driver.
+#: While more than this many bytes are waiting for a CLI, the supervisor does not read from the session's driver.
 MAX_WAITING_BYTES = 1024 * 1024
 
 
 class StdinWriter:
-    """Writes to the input of one CLI.
+    """Writes to one CLI's input.
 
     Args:
         child: the CLI.
-        drained: called after all waiting data was written.
+        drained: called once all waiting data is written.
     """
 
     def __init__(self, child: Child, drained: Callable[[], object]) -> None:
@@ -27,12 +27,12 @@ class StdinWriter:
         self._drained = drained
         self._loop = asyncio.get_running_loop()
         self._waiting = bytearray()
-        #: True if the input ends after the waiting data.
+        #: True if the input is to be closed after the waiting data.
         self.ends: bool = False
 
     @property
     def is_behind(self) -> bool:
-        """True if more than :data:`MAX_WAITING_BYTES` wait. Then nothing should be read from the driver."""
+        """True if more than :data:`MAX_WAITING_BYTES` are waiting. Then nothing should be read from the driver."""
         return len(self._waiting) > MAX_WAITING_BYTES
 
     def write(self, line: bytes) -> None:
@@ -43,7 +43,7 @@ class StdinWriter:
             self._flush()
 
     def end(self) -> None:
-        """Close the input after the waiting data was written. A second call does nothing."""
+        """Close the input once the waiting data is written. A second call does nothing."""
         self.ends = True
         if not self._waiting:
             self._flush()
@@ -57,7 +57,7 @@ class StdinWriter:
             sent = os.write(stdin, self._waiting) if self._waiting else 0
         except BlockingIOError:
             sent = 0
-        except BrokenPipeError:  # the CLI has ended or closed its input, so drop the data
+        except BrokenPipeError:  # the CLI ended or closed its input, so drop the data
             sent = len(self._waiting)
         del self._waiting[:sent]
         if self._waiting:

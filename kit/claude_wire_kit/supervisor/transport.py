@@ -1,4 +1,4 @@
-"""Connect a client to a supervisor: by the supervisor's socket, or by the standard streams of a command such as ssh."""
+"""Connect a client to a supervisor through its socket, or through the standard streams of a command such as ssh."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 #: The interval between attempts to connect while the queue of the supervisor's socket is full.
 AGAIN_SECONDS = 0.01
-#: To end a command, close its input, send SIGTERM this many seconds later, and SIGKILL after as many again.
+#: To end a command, close its input. Send SIGTERM this many seconds later, and SIGKILL after the same time again.
 GRACE_SECONDS = 2.0
-#: After a command has closed its output, wait this many seconds for its exit, to name the exit code in the error.
+#: After a command closed its output, wait this many seconds for its exit, so the error can name the exit code.
 WHY_SECONDS = 1.0
 
 
@@ -44,7 +44,7 @@ class Transport(Protocol):
         ...
 
     async def why_ended(self) -> str:
-        """Say why the connection has ended, such as "the command 'ssh' exited with code 255". Empty if unknown."""
+        """Say why the connection ended, such as "the command 'ssh' exited with code 255". Empty if unknown."""
         ...
 
     def drop(self) -> None:
@@ -79,7 +79,7 @@ class SocketTransport:
             raise SupervisorError(
                 "absent", f"no supervisor is running for {self._folder}; `claude-wire supervisor start` starts one"
             ) from None
-        except OSError as error:  # for instance, no descriptor is left
+        except OSError as error:  # for example, no descriptor is left
             raise SupervisorError("absent", f"the supervisor of {self._folder} cannot be reached: {error}") from error
 
     async def _connect(self) -> None:
@@ -150,7 +150,7 @@ class CommandTransport:
         return f"the command {self._argv[0]!r} {how}"
 
     def drop(self) -> None:
-        self._child = None  # a thread ends a child that nobody keeps
+        self._child = None  # a thread ends a child that is no longer referenced
 
     async def aclose(self) -> None:
         child, self._child = self._child, None

@@ -1,4 +1,4 @@
-"""Lines that were sent to a supervisor and are not acknowledged yet. After a lost connection, they are sent again."""
+"""Lines that were sent to a supervisor but not acknowledged yet. After a lost connection, they are sent again."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-#: Limit in bytes for unacknowledged lines. Above it, no prompts or requests are sent. Answers are sent, but not kept.
+#: Maximum bytes in unacknowledged lines. Above it, prompts and requests are refused. Answers are sent, but not kept.
 MAX_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
-#: What the entry of each line counts in addition to the line, in bytes.
+#: The number of bytes that each line's entry counts in addition to the line itself.
 ENTRY_BYTES = 256
 
 
@@ -36,7 +36,7 @@ class SentLine(NamedTuple):
 
     @property
     def size(self) -> int:
-        """What this line counts towards :data:`MAX_UNACKNOWLEDGED_BYTES`."""
+        """The number of bytes that this line counts towards :data:`MAX_UNACKNOWLEDGED_BYTES`."""
         return len(self.line) + ENTRY_BYTES
 
 
@@ -55,14 +55,14 @@ class Unacknowledged:
 
     @property
     def size(self) -> int:
-        """The size of all kept lines, in bytes."""
+        """The total size of all kept lines, in bytes."""
         return self._bytes
 
     def has_room(self, line: bytes) -> bool:
         return self._bytes + len(line) + ENTRY_BYTES <= MAX_UNACKNOWLEDGED_BYTES
 
     def add(self, line: bytes) -> None:
-        """Add a sent line. Without room an answer is not kept: if it is lost, its question is still open."""
+        """Add a sent line. If there is no room, an answer is not kept: if it gets lost, its question stays open."""
         self._count += 1
         said = _decode_said(line)
         is_answer = said.type == "control_response"

@@ -1,4 +1,4 @@
-"""Create and open files and folders that only their owner can use. Refuse symbolic links."""
+"""Create and open files and folders that only their owner can use. Symbolic links are refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def open_private(path: str, flags: int) -> int:
     Raises:
         OSError: the file cannot be opened, or is a symbolic link, a pipe or a device.
     """
-    # Without O_NONBLOCK, opening a pipe would wait for its other end.
+    # Without O_NONBLOCK, opening a pipe would block until its other end is opened.
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -54,7 +54,7 @@ def remove_tree(path: str) -> None:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Write ``data`` to a file in one step: readers find either the old file or the new one, even after a crash.
+    """Write ``data`` to a file atomically. Readers find either the old file or the new one, even after a crash.
 
     Raises:
         OSError: the file cannot be written. The old file stays.

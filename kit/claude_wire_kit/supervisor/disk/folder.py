@@ -1,4 +1,4 @@
-"""The state folder of a supervisor: its lock, address and log.
+"""A supervisor's state folder, with its lock, address and log.
 
 ============================  ====================================================================
 ``lock``                      locked by the running supervisor, like the folder itself
@@ -26,7 +26,7 @@ from claude_wire_kit.supervisor.frames import VERSION
 
 #: Size limit of the log in bytes. A full log replaces ``log.1``, and a new one begins.
 LOG_BYTES = 4 * 1024 * 1024
-#: The limit of Linux for the path of a socket, in bytes.
+#: The longest socket path on Linux, in bytes.
 SOCKET_PATH_BYTES = 107
 
 
@@ -151,7 +151,7 @@ class StateFolder:
 
     @property
     def is_lost(self) -> bool:
-        """True if the folder still exists, but ``socket`` or ``supervisor.json`` was removed."""
+        """True if ``socket`` or ``supervisor.json`` was removed while the folder still exists."""
         try:
             is_ours = os.path.samestat(os.stat(self.path), os.fstat(self._locks[-1]))
         except OSError:
@@ -172,7 +172,7 @@ class StateFolder:
                 self._log = None
 
     def log_error(self, error: BaseException, **fields: object) -> None:
-        """Log the type of an unexpected exception and the lines of code it came through, without its text."""
+        """Log an unexpected exception: its type and the lines in its traceback, but not its text."""
         frames = traceback.extract_tb(error.__traceback__)
         place = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[-8:]]
         self.log("error", error=type(error).__name__, place=place, **fields)

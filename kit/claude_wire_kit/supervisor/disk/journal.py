@@ -1,7 +1,7 @@
-"""The journal of one session: all input, output and standard error of its CLIs, written before a client gets it.
+"""One session's journal: all input, output and standard error of its CLIs, written before a client gets it.
 
-A journal is a folder of parts, and each part is a recording of one CLI or of a piece of its run: a new part begins when
-a part has an eighth of the byte budget. Lines of output are numbered from 1, through all CLIs of the session.
+A journal is a folder of parts. Each part records one CLI, or a piece of its run: a new part begins when a part reaches
+an eighth of the byte budget. Output lines are numbered from 1, across all CLIs of the session.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, remove_tree, write_whole
 from claude_wire_kit.supervisor.disk.parts import Part, PartInfo
 
-#: The default size limit of a journal in bytes. Above it, the oldest parts that no client reads are removed.
+#: The default maximum size of a journal in bytes. Above it, the oldest parts that no client is reading are removed.
 JOURNAL_BYTES = 256 * 1024 * 1024
-#: A part may have an eighth of the journal's budget, so removing the oldest part removes an eighth of a full journal.
+#: A part may use an eighth of the journal's budget, so removing the oldest part frees an eighth of a full journal.
 PARTS = 8
 
 
@@ -27,7 +27,7 @@ class GoneError(LookupError):
     """The requested lines were removed because of the byte budget.
 
     Attributes:
-        first: the number of the first line that the journal still has.
+        first: the number of the first line that is still in the journal.
     """
 
     def __init__(self, first: int) -> None:
@@ -62,8 +62,8 @@ class Journal:
 
     Args:
         folder: the folder of the session. The journal is its subfolder ``parts``, which is created if it is missing.
-        budget: limit in bytes for all parts together.
-        syncs: flush everything to the disk before it counts, so a power failure loses nothing.
+        budget: maximum size in bytes of all parts together.
+        syncs: flush everything to the disk before it counts as written, so a power failure loses nothing.
 
     Raises:
         OSError: the folder or a file cannot be opened.
@@ -74,9 +74,9 @@ class Journal:
         self._syncs = syncs
         self._folder = private_folder(os.path.join(folder, "parts"))
         self._budget = budget
-        # Number -> a part that is complete, in the order of the numbers.
+        # Number -> complete part, sorted by number.
         self._closed: dict[int, _Closed] = {}
-        # Number -> a part that is open for reading, and its number of readers.
+        # Number -> a part that is open for reading, and how many readers it has.
         self._read: dict[int, tuple[Part, int]] = {}
         #: The number of the part that is being written; 0 before the first part.
         self.number: int = 0
@@ -85,8 +85,8 @@ class Journal:
         self.is_blocked: bool = False
         # Output that could not be written.
         self._unwritten = b""
-        # True if the part is full when input and order are counted, too. add_order() sets it; add_output() only
-        # compares the size of the output.
+        # True if output, input and order together fill the part. add_order() sets it; add_output() only checks the
+        # size of the output.
         self._is_full = False
         try:
             for number in sorted(int(name) for name in os.listdir(self._folder) if name.isdecimal()):
@@ -96,14 +96,14 @@ class Journal:
             raise
 
     def _open(self, number: int) -> None:
-        """Open an existing part. Parts are opened in the order of their numbers."""
+        """Open an existing part. The caller opens the parts in numerical order."""
         if not os.path.lexists(os.path.join(self._path(number), "part.json")):
             remove_tree(self._path(number))  # the supervisor crashed while it created or removed this part
             return
         part = Part(self._path(number))
         if self._last is not None and part.info.first != self.next:
-            # A power failure has lost lines before this part. Set the older parts aside, so no client gets lines with
-            # a gap.
+            # A power failure lost lines before this part. Set the older parts aside, so no client gets lines with a
+            # gap between them.
             self._last.close()
             for lost in (*self._closed, self.number):
                 os.rename(self._path(lost), f"{self._path(lost)}.lost")
@@ -143,7 +143,7 @@ class Journal:
 
     @property
     def process_line(self) -> int:
-        """The number of the first line of the last CLI, as far as the journal still has its lines."""
+        """The number of the last CLI's first line that is still in the journal."""
         last = self.last.info
         return min([part.first for part in self._closed.values() if part.began == last.began], default=last.first)
 
@@ -205,7 +205,7 @@ class Journal:
         size = part.output.size
         try:
             is_full = self._is_full or size * PARTS >= self._budget
-            # A part without lines gets no successor: both would begin with the same line number.
+            # A part without lines does not get a successor, because both would begin with the same line number.
             if is_full and 0 < size == part.output.end and not self.is_blocked:
                 part, size = self._pass_on(part), 0
             part.add_output(data)
@@ -224,7 +224,7 @@ class Journal:
         return output.count - output.ordered
 
     def add_order(self) -> None:
-        """Write a row to ``order.jsonl`` for each output line without one. A crash before that loses their times.
+        """Write a row to ``order.jsonl`` for each output line without one. A crash before the write loses their times.
 
         Raises:
             OSError: the rows were not written. The next call writes them; until then, do not read from the CLI.
@@ -238,7 +238,7 @@ class Journal:
         self._is_full = part.size * PARTS >= self._budget
 
     def give_up(self) -> int:
-        """Drop the output that could not be written, because the CLI has ended. Returns its size in bytes."""
+        """Drop the output that could not be written, because the CLI ended. Returns its size in bytes."""
         dropped, self._unwritten, self.is_blocked = len(self._unwritten), b"", False
         return dropped
 
@@ -246,7 +246,7 @@ class Journal:
         """Append whole lines that are sent to the CLI.
 
         Raises:
-            OSError: the lines cannot be written. The journal then has none of them.
+            OSError: the lines cannot be written. Then none of them are in the journal.
         """
         self.last.add_input(data, syncs=self._syncs)
 
@@ -260,7 +260,7 @@ class Journal:
         return self.last
 
     def _make_room(self) -> None:
-        """Remove the oldest parts while the journal exceeds its budget. Stop at a part that is being read."""
+        """Remove the oldest parts until the journal fits its budget. Stop at a part that is being read."""
         for number in list(self._closed):
             if self.size <= self._budget or number in self._read:
                 return
@@ -269,7 +269,7 @@ class Journal:
 
     @property
     def held_by_readers(self) -> bool:
-        """True if the journal exceeds twice its budget because a client still reads its oldest part."""
+        """True if the journal exceeds twice its budget because a client is still reading the oldest part."""
         return self.size > 2 * self._budget and next(iter(self._closed), None) in self._read
 
     # --- reading
@@ -311,7 +311,7 @@ class Journal:
 
     @property
     def is_whole(self) -> bool:
-        """False if another program has changed the size of the output file that is being written."""
+        """False if another program changed the size of the output file that is being written."""
         output = self.last.output
         return os.fstat(output.descriptor).st_size == output.size
 

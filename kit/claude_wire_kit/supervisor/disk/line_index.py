@@ -1,7 +1,7 @@
 """Store the line counts of a complete part in ``counted.json``, to open a large session without reading its files.
 
-A count is valid while its file has the same size and mtime, and until the next boot: a power failure may lose data and
-keep the file's size.
+A count is valid while its file has the same size and mtime, but only until the next boot, because a power failure may
+lose data without changing the file's size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Numbers: TypeAlias = Annotated[list[_Number], msgspec.Meta(min_length=1)]
 
 
 class LineIndex(msgspec.Struct, array_like=True, frozen=True):
-    """The line counts of one file, with the size and mtime of the file at that time.
+    """One file's line counts, with its size and mtime when the lines were counted.
 
     Attributes:
         size: the size of the file in bytes.

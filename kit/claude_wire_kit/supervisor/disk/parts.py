@@ -1,7 +1,7 @@
 """One part of a journal: the growing recording of one CLI, in a folder.
 
-Output and input are written immediately. The rows of ``order.jsonl`` are written for many lines in one write, and
-together with each input. So a crash can leave lines without a row, or an unfinished line, and no other damage.
+Output and input are written immediately. The rows of ``order.jsonl`` are written for many lines at a time, and with
+each input. So a crash can leave lines without a row, or an unfinished line, but no other damage.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
 from claude_wire_kit.supervisor.disk.line_index import LineIndex, load, save
 
-#: Distance in lines between two lines whose offset is kept in memory, at least. Each offset takes 16 bytes.
+#: Lines whose offset is kept in memory are at least this many lines apart. Each offset takes 16 bytes.
 STRIDE = 256
 #: Files are read in blocks of this many bytes.
 BLOCK_BYTES = 256 * 1024
 
 _LINE_FEED = 10
 _OUTPUT, _INPUT, _ORDER, _STDERR = "stdout.ndjson", "stdin.ndjson", "order.jsonl", "stderr.txt"
-#: Limit in bytes for the standard error of a part. The rest is dropped.
+#: Maximum bytes of standard error in a part. The rest is dropped.
 STDERR_BYTES = 1024 * 1024
 
 
@@ -57,7 +57,7 @@ def blocks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
 
 
 class Lines:
-    """An open file of lines that grows at its end, and the count of its lines. Line numbers in this class begin with 0.
+    """An open file of lines that is appended to, and its line count. Line numbers in this class begin with 0.
 
     Attributes:
         descriptor: the descriptor of the open file.
@@ -75,8 +75,8 @@ class Lines:
             #: The number of lines with a row in ``order.jsonl``, and the offset after these lines.
             self.ordered: int = 0
             self.ordered_end: int = 0
-            # Numbers of some lines, and their offsets. Only a line that follows an append is kept here. To find every
-            # 256th line inside a block of 64 KiB would take 80 µs more; without that, the block takes 130 µs.
+            # Numbers of some lines, and their offsets. Only a line that follows an append is kept here. Finding every
+            # 256th line inside a block of 64 KiB would add 80 µs to the 130 µs that the block takes.
             self._marks, self._offsets = array("Q", [0]), array("Q", [0])
             self._next_mark = STRIDE
             if known is not None and known.is_of(self.descriptor):
@@ -107,11 +107,11 @@ class Lines:
         """Append all of ``data``.
 
         Raises:
-            OSError: not all of it could be written. ``size`` includes the bytes that were written.
+            OSError: some bytes could not be written. ``size`` includes the bytes that were written.
         """
         while data:
             written = os.write(self.descriptor, data)
-            if written == len(data):  # always, except for a full disk
+            if written == len(data):  # always, unless the disk is full
                 self._counted(data)
                 return
             self._counted(data[:written])
@@ -320,7 +320,7 @@ class Part:
         """Append output of the CLI, cut anywhere.
 
         Raises:
-            OSError: not all of it could be written. The bytes that were written count.
+            OSError: some bytes could not be written. The bytes that were written count.
         """
         output = self.output
         end = output.end
@@ -337,7 +337,7 @@ class Part:
             syncs: flush the lines to the disk before returning.
 
         Raises:
-            OSError: the lines cannot be written. The part then has none of them.
+            OSError: the lines cannot be written. Then none of them are in the part.
         """
         count, end = self._input.count, self._input.end
         try:
@@ -398,7 +398,7 @@ class Part:
         self.done()
 
     def done(self) -> None:
-        """Store the line counts, because the part is complete. The next open then need not read its files."""
+        """Store the line counts, because the part is complete. Then the next open does not need to read its files."""
         counted = [lines.counted() for lines in self._closing]
         if counted != self._noted:
             self._noted = counted

@@ -1,4 +1,4 @@
-"""The record of a session: ``session.json`` in the session's folder. The CLI's environment is never written."""
+"""A session's record: ``session.json`` in the session's folder. The CLI's environment is never written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from claude_wire.process.command_line import asks_host
 from claude_wire_kit.supervisor.disk.files import open_private, write_whole
 from claude_wire_kit.supervisor.frames import Ended, Life, SessionInfo, Started
 
-#: Flags that name the session to begin or to resume -> True if a value follows the flag.
+#: Flags that name the session to start or resume -> True if a value follows the flag.
 _SESSION_FLAGS = {"--session-id": True, "--resume": True, "-r": True, "--continue": False, "-c": False} | {
     "--fork-session": False,
     "--resume-session-at": True,
@@ -33,9 +33,9 @@ class Record(msgspec.Struct, kw_only=True):
         epoch: the epoch of the journal. It changes when the journal may have lost lines.
         boot: the :func:`boot_id` when the last CLI was started.
         runs: whether the last CLI was running when this file was written.
-        is_warm: whether the CLI waits ready, and no client has got this session yet.
-        cli_session_id: the last session id that the CLI has reported.
-        ended: how the last CLI has ended.
+        is_warm: whether the CLI is prewarmed, and no client got this session yet.
+        cli_session_id: the last session id that the CLI reported.
+        ended: how the last CLI ended.
         line, bytes: the number of the journal's last line and the size of the journal when the last CLI ended.
     """
 

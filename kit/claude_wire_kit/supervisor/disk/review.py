@@ -1,4 +1,4 @@
-"""Find out from the journal what a CLI has left unfinished, after it or its supervisor was killed."""
+"""Find out from the journal what a CLI left unfinished when it or its supervisor was killed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from claude_wire_kit.supervisor.disk.journal import Journal
 from claude_wire_kit.supervisor.frames import Ended
 from claude_wire_kit.supervisor.ledger import MARKS
 
-#: At most this many tool calls without a result are reported for one turn, the newest.
+#: Maximum number of tool calls without a result that are reported for one turn. The newest ones are reported.
 MAX_CALLS = 1024
 
 
@@ -75,7 +75,7 @@ def _asked(
     *,
     is_input: bool,
 ) -> None:
-    """Note a question of the CLI, or the message that settles one."""
+    """Note one of the CLI's questions, or the message that settles one."""
     id = message.request_id
     if not isinstance(id, str):
         return
