@@ -1,4 +1,4 @@
-"""Serve a supervisor's sessions over HTTP, to programs and browsers. Needs the extra ``serve``.
+"""Serve a supervisor's sessions over HTTP to programs and browsers. Requires the extra ``serve``.
 
 ``claude-wire serve`` runs the service. To run it in your own ASGI server, use :func:`create_app`.
 """

@@ -1,4 +1,4 @@
-"""Collect from a CLI's messages its slash commands, models, permission mode and queued prompts."""
+"""Collect a CLI's slash commands, models, permission mode and queued prompts from its messages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from claude_wire_kit.supervisor.frames import INITIALIZE_ID
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Limits for the commands and for the models, and for the characters of a name and of any other text.
+#: Maximum number of commands and of models, and maximum number of characters in a name and in other text.
 MAX_ITEMS = 500
 MAX_NAME_CHARS = 200
 MAX_TEXT_CHARS = 400
-#: Limit for the prompts of the queue.
+#: Maximum number of prompts in the queue.
 MAX_QUEUED = 100
 
 
@@ -38,21 +38,21 @@ class Ability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Abilities:
-    """The commands, models, settings and queue of one CLI, updated by each message."""
+    """One CLI's commands, models, settings and queue, updated by each message."""
 
     def __init__(self) -> None:
-        #: The model and the permission mode; None until a message of the CLI has named them.
+        #: The model and the permission mode; None until one of the CLI's messages names them.
         self.model: str | None = None
         self.mode: str | None = None
         self.commands: list[Ability] = []
         self.models: list[Ability] = []
-        #: How often the commands or the models have changed.
+        #: How many times the commands or the models changed.
         self.changes: int = 0
-        #: The ids of prompts that wait until the present turn ends.
+        #: The ids of prompts that are waiting for the current turn to end.
         self.queued: dict[str, None] = {}
 
     def add(self, message: object) -> bool:
-        """Process the next message. Returns True if the model, the mode, the lists or the queue have changed."""
+        """Process the next message. Returns True if the model, the mode, the lists or the queue changed."""
         before = self.model, self.mode, self.changes, list(self.queued)
         match message:
             case InitMessage():

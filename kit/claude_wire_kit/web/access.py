@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 #: A cookie is valid for this many seconds.
 COOKIE_SECONDS = 30 * 24 * 3600
-#: The rate limit of all clients together: this many actions in one burst, and this many per second.
+#: The rate limit for all clients together: this many actions in one burst, and this many per second.
 BURST = 60
 RATE = 20.0
 
-#: The Content-Security-Policy: the page loads nothing from other origins, and no other page can frame it.
+#: The Content-Security-Policy. The page cannot load anything from other origins, and other pages cannot frame it.
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -74,12 +74,12 @@ def load_token(path: str) -> str:
 
 
 class Access:
-    """Checks the token, the cookie and the origin of requests.
+    """Checks each request's token, cookie and origin.
 
     Args:
-        token: the secret of the service.
-        port: the port of the service. The cookie's name contains it, because browsers share cookies between ports.
-        origins: further origins of the page, such as that of a proxy, besides the service's own address.
+        token: the service's secret.
+        port: the service's port. The cookie's name contains it, because browsers share cookies between ports.
+        origins: additional origins that the page may have, such as a proxy's.
         clock: returns seconds since 1970.
     """
 
@@ -131,7 +131,7 @@ class Access:
         return None
 
     def is_own_origin(self, headers: Headers) -> bool:
-        """Return True if the ``Origin`` of a request is this service's page. Check the ``Host`` before."""
+        """Return True if a request's ``Origin`` is this service's page. Check the ``Host`` first."""
         origin = headers.get("origin", "")
         return origin in self._origins or origin == f"http://{headers.get('host', '')}"
 
@@ -169,7 +169,7 @@ class Guard:
     """Middleware that refuses requests without a token or cookie, and actions above the rate limit.
 
     Args:
-        open_paths: paths that need no token: the files of the page, which contain no data, and ``/login``.
+        open_paths: paths that do not need a token: the page's files, which contain no data, and ``/login``.
     """
 
     def __init__(self, app: ASGIApp, access: Access, rate: Rate, open_paths: frozenset[str]) -> None:
@@ -217,7 +217,7 @@ class SecureHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-            return send(message)  # the caller awaits it: every event passes here, and another coroutine would cost time
+            return send(message)  # not awaited here, because every event would pay for another coroutine
 
         with suppress(ClientDisconnect, WebSocketDisconnect):
             await self._app(scope, receive, send_with_headers)

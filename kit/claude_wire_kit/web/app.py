@@ -1,4 +1,4 @@
-"""The ASGI application of the service: routes, and the JSON of requests and replies. :mod:`.service` does the work."""
+"""The service's ASGI application: its routes, and the JSON of requests and replies. :mod:`.service` does the work."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.frames import SessionInfo
     from claude_wire_kit.web.config import Config, Profile
 
-#: Size limit in bytes for the body of a request.
+#: Maximum size in bytes of a request's body.
 MAX_BODY_BYTES = 1024 * 1024
-#: Limit in characters for the text of a search.
+#: Maximum number of characters in a search text.
 MAX_SOUGHT_CHARS = 200
-#: Limits for a prompt: the number of its images, the size of each, and the size of the request's body in bytes.
+#: Limits for a prompt: the number of images, and in bytes, the size of each image and of the request's body.
 MAX_IMAGES = 8
 MAX_IMAGE_BYTES = 3_750_000
 MAX_PROMPT_BYTES = 12 * 1024 * 1024
@@ -83,7 +83,7 @@ class _Withdraw(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):
     model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
-    # The same as MODES in config.py: a client may not switch to a mode in which the CLI asks nobody.
+    # The same as MODES in config.py. A client may not switch to a mode in which the CLI does not ask for permission.
     permissionMode: Literal["default", "acceptEdits", "plan"] | None = None
 
 
@@ -188,7 +188,7 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
 
 
 def _post(path: str, endpoint: Callable[[Request], Awaitable[Response]], most: int = MAX_BODY_BYTES) -> Route:
-    """Return a POST route whose body may have ``most`` bytes. Other routes read no body."""
+    """Return a POST route that accepts a body of at most ``most`` bytes. Other routes do not read a body."""
     limit = Middleware(RequestBodyLimitMiddleware, max_body_size=most)
     return Route(path, endpoint, methods=["POST"], middleware=[limit])
 
@@ -211,7 +211,7 @@ async def _sessions(request: Request) -> Response:
 
 
 def _profile(name: str, profile: Profile) -> dict[str, Any]:
-    """Return the fields of a profile that clients may see. Other options may hold secrets."""
+    """Return the profile fields that clients may see. Other options may contain secrets."""
     choices = profile.offered
     options = {field: value for field, value in profile.options.items() if field in choices}
     return {"name": name, "roots": profile.roots, "choices": choices, "options": options}

@@ -1,4 +1,4 @@
-"""Serve the files of the web page. A browser gets them without a token, so they contain no data of sessions."""
+"""Serve the web page's files. A browser gets them without a token, so they contain no session data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 
 def page_routes() -> list[Route]:
-    """Return the routes of the page: ``/``, its own files such as ``/page.js``, and others in ``/vendor``."""
+    """Return the page's routes: ``/``, its own files such as ``/page.js``, and other files in ``/vendor``."""
     page = resources.files("claude_wire_kit") / "web" / "page"
     files = {file.name: file for file in page.iterdir()}
     files |= {f"vendor/{file.name}": file for file in (page / "vendor").iterdir()}

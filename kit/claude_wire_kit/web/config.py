@@ -1,4 +1,4 @@
-"""The configuration of the service, a TOML file: how clients may start sessions, and in which folders."""
+"""The service's configuration, a TOML file that says how, and in which folders, clients may start sessions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from claude_wire.support import fields_of, require_one_of, type_of
 from claude_wire_kit.supervisor.attach import spec_of
 from claude_wire_kit.supervisor.frames import Spec
 
-#: Environment variables that the service passes to each CLI. A profile may name further variables.
+#: Environment variables that the service passes to each CLI. A profile may name more.
 BASIC_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER", "XDG_CONFIG_HOME")
 
-#: The permission modes that a client may switch to. Only a profile can set another one.
+#: The permission modes that a client may switch to. Only a profile can set others.
 MODES = ("default", "acceptEdits", "plan")
 
 _Value: TypeAlias = str | int | float | bool
@@ -29,11 +29,11 @@ class ConfigError(ValueError):
 
 
 class ChoiceError(ValueError):
-    """A client has chosen an option that its profile does not offer."""
+    """A client chose an option that its profile does not offer."""
 
 
 class FolderError(ValueError):
-    """A folder is not below a root of its profile."""
+    """A folder is not below any of its profile's roots."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,7 +57,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cost_usd: float | None = None
 
     def folder(self, path: str) -> str:
-        """Return the real path of a folder that a client names, with symbolic links and ``..`` resolved.
+        """Return the real path of a folder that a client named, with symbolic links and ``..`` resolved.
 
         Args:
             path: absolute, or relative to the first root.
@@ -82,7 +82,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return {name: values for name, values in {**offered, **self.choices}.items() if values}
 
     def check(self, chosen: Mapping[str, Any]) -> None:
-        """Check that the profile offers each option that a client has chosen.
+        """Check that the profile offers each option that a client chose.
 
         Raises:
             ChoiceError: the profile does not offer one of them.
@@ -95,13 +95,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def spec(
         self, folder: str, name: str | None, resume: str | None = None, chosen: Mapping[str, Any] | None = None
     ) -> Spec:
-        """Return the spec with which the supervisor starts the CLI.
+        """Return the spec for the CLI that the supervisor will start.
 
         Args:
             folder: a folder from :meth:`folder`.
             name: the session's name in lists.
-            resume: the CLI's own id of a session that the CLI resumes.
-            chosen: options that have passed :meth:`check`.
+            resume: the CLI's own id for a session to resume.
+            chosen: options that passed :meth:`check`.
 
         Raises:
             CLINotFoundError: the CLI is not installed.
@@ -122,9 +122,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def command(self, chosen: Mapping[str, Any] | None = None) -> ClaudeOptions | list[str]:
-        """Return ``argv``, or the options of the profile with those that a client has chosen.
+        """Return ``argv``, or the profile's options combined with those that a client chose.
 
-        Unless the profile says otherwise, the CLI sends text in deltas, and repeats prompts for all clients to see.
+        Unless the profile says otherwise, the CLI sends text in deltas, and repeats prompts so all clients see them.
 
         Raises:
             TypeError, ValueError: the options are invalid.
@@ -136,11 +136,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The configuration of the service.
+    """The service's configuration.
 
     Attributes:
         profiles: name -> profile. Without profiles, clients can use existing sessions, but cannot start any.
-        hosts: host names under which clients may reach the service, besides those of the loopback interface.
+        hosts: host names that clients may use to reach the service, besides those of the loopback interface.
         origins: ``Origin`` headers that count as the page's own, if a proxy changes it, such as ``https://name``.
     """
 

@@ -1,8 +1,8 @@
 """Turn a session's lines into events with ids. A client that reconnects sends the id of its last event. Sans-IO.
 
-An event's id is ``EPOCH.LINE.K``: the event number K, from 0, of line LINE, in this epoch of the journal. An event
-depends on all lines that were read before it. So if reading began with line 5001, the id says so: ``1@5001.6000.0``.
-With details a line has other events, and their ids have a ``d``: ``1d.6000.0``.
+An event's id is ``EPOCH.LINE.K``: event number K, from 0, of line LINE in this epoch of the journal. An event depends
+on all lines that were read before it, so if reading began with line 5001, the id says so: ``1@5001.6000.0``. With
+details, a line has other events, and their ids contain a ``d``: ``1d.6000.0``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Place(NamedTuple):
     """The position of an event in a session. An earlier position is smaller.
 
     Attributes:
-        line: the number of the line that the event was made of.
-        k: the number of the event among the events of this line, from 0.
+        line: the number of the line that produced the event.
+        k: the number of the event among this line's events, from 0.
     """
 
     line: int
@@ -50,7 +50,7 @@ class EventId(NamedTuple):
 
     Attributes:
         epoch: the epoch of the journal.
-        first: the number of the line with which reading began.
+        first: the number of the line at which reading began.
         place: the position of the event.
         details: whether the events have details.
     """
@@ -62,7 +62,7 @@ class EventId(NamedTuple):
 
     @staticmethod
     def of(text: str) -> EventId:
-        """Parse an id that a client has sent.
+        """Parse an id that a client sent.
 
         Raises:
             ValueError: the text is not an id.
@@ -83,8 +83,8 @@ class Event(NamedTuple):
         place: the position of the event.
         id: the id as text.
         json: the event as JSON.
-        text: the id of the answer or thought of which this event has the whole or a piece. None for other events.
-        is_piece: True if the event has only a piece of that text.
+        text: the id of the answer or thought that this event contains, whole or in part. None for other events.
+        is_piece: True if the event contains only a part of that text.
     """
 
     place: Place
@@ -108,10 +108,10 @@ class Event(NamedTuple):
 
 
 def last_of(events: Sequence[Event], count: int) -> tuple[Batch, Place | None]:
-    """Choose the last ``count`` events, and further events of the first line among them.
+    """Choose the last ``count`` events, and the rest of the events of the first line among them.
 
-    Pieces of a text are left out if the whole text is among the events; otherwise they count as one event. Events above
-    :data:`WINDOW_CHARS` together are left out, too.
+    Pieces of a text are left out if the whole text is among the events; otherwise they count as one event. If all
+    events together exceed :data:`WINDOW_CHARS`, the oldest are left out, too.
 
     Returns:
         The events, and the place of the first one, for which the client can ask with ``before``; None without events.
@@ -137,11 +137,11 @@ def last_of(events: Sequence[Event], count: int) -> tuple[Batch, Place | None]:
 
 
 class RawEvent(Event):
-    """A line of the CLI as an event. ``json`` is the line, which may not be JSON."""
+    """One of the CLI's lines as an event. ``json`` is the line, which might not be JSON."""
 
     @property
     def websocket(self) -> str:
-        """The event as a WebSocket message. A line that is not JSON becomes a JSON string, or it could forge an id."""
+        """The event as a WebSocket message. A line that is not JSON becomes a JSON string, so it cannot forge an id."""
         try:
             msgspec.json.decode(self.json, type=msgspec.Raw)
         except (msgspec.DecodeError, RecursionError):
@@ -176,34 +176,34 @@ def stream_name(epoch: int, first: int, details: bool = False) -> str:
 
 
 def raw_event(epoch: int, number: int, line: bytes) -> Event:
-    """Return a line of the CLI as an event. Replace bytes that are not UTF-8."""
+    """Return one of the CLI's lines as an event. Bytes that are not UTF-8 are replaced."""
     place = Place(number, 0)
     return RawEvent(place, f"{epoch}.{number}.0", line.decode("utf-8", "replace"))
 
 
 class Source:
-    """Turns the lines of a session into events. The same lines always give the same events.
+    """Turns a session's lines into events. The same lines always give the same events.
 
-    So the bridge gets neither a clock nor the answers of this service's clients.
+    For this, the bridge does not get a clock or the answers of this service's clients.
 
     Args:
         epoch: the epoch of the journal.
         first: the number of the first line.
-        details: make the events that the page shows, with tool inputs and results. Long texts in them are cut.
+        details: create the events that the page shows, with tool inputs and results. Long texts in them are cut.
     """
 
     def __init__(self, epoch: int, first: int, details: bool = False) -> None:
         self.name: str = stream_name(epoch, first, details)
-        #: The commands, models and settings of the CLI.
+        #: The CLI's commands, models and settings.
         self.abilities: Abilities = Abilities()
         self._details = details
         self._ui = Bridge(partial=True, prompts=True, details=details)
         self._decoder: Decoder[Any] = Decoder()
-        # False until a turn begins, if reading began with another line than the session's first.
+        # False until a turn begins, if reading did not begin with the session's first line.
         self._has_begun = first == 1
         #: The ids of the open questions, according to the lines so far.
         self.open: dict[str | float, None] = {}
-        #: How often the open questions, the queue or the settings have changed.
+        #: How many times the open questions, the queue or the settings changed.
         self.changes: int = 0
 
     def add(self, number: int, line: bytes) -> list[Event]:
@@ -215,13 +215,13 @@ class Source:
             self._has_begun = self._has_begun or isinstance(message, InitMessage)
             made = self._ui.add(message)
             if isinstance(message, ResultMessage) and not self._has_begun:
-                # The result repeats the last text of its turn, which an earlier page has already shown.
+                # The result repeats the last text of its turn, which is already on an earlier page.
                 made = [event for event in made if not isinstance(event, ClaudeResponse)]
                 self._has_begun = True
             found += made
             self.changes += self.abilities.add(message)
         if self._details:
-            # Leave Activity out: each delta of a tool's input makes one, and it says only that the CLI writes input.
+            # Leave Activity out: each delta of a tool's input creates one, and it only says that the CLI writes input.
             found = [bounded(event) for event in found if not isinstance(event, Activity)]
         return [self._event(number, k, event) for k, event in enumerate(found)]
 
@@ -237,7 +237,7 @@ class Source:
         return Event(Place(number, k), f"{self.name}.{number}.{k}", event.to_json(), text, is_piece)
 
     def settle(self, ids: Iterable[str | float]) -> None:
-        """Remove open questions that a client has answered, before a line of the CLI shows that."""
+        """Remove open questions that a client answered, before one of the CLI's lines shows that."""
         for id in ids:
             self.open.pop(id, None)
             self.changes += 1
@@ -263,7 +263,7 @@ class EarlierQuestions:
                 self.open[event.requestId] = event.to_json()
 
     def add(self, line: bytes) -> list[str | float]:
-        """Read a later line of the CLI. Returns the ids of the questions that it settles."""
+        """Read a later line from the CLI. Returns the ids of the questions that it settles."""
         if not self.open:
             return []
         settled = [event.requestId for event in self._events(line) if isinstance(event, PermissionCancelled)]

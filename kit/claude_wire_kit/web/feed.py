@@ -1,10 +1,10 @@
-"""The events of one session, made once for all connections.
+"""One session's events, created once for all connections.
 
-A feed reads the session from some line on, and keeps the last events. A connection is only a position in these events,
-so it needs no memory. For older events, a connection reads the journal again, with a second bridge.
+A feed reads the session from some line on, and keeps the latest events. A connection is only a position in these
+events, so it does not need memory. For older events, a connection reads the journal again, with a second bridge.
 
-A connection begins in one of these ways. L.K is the position of an event. F is the line with which the feed begins; an
-id does not contain F if it is 1. So each id leads to the same events again:
+A connection begins in one of these ways. L.K is an event's position. F is the line at which the feed begins; if F is 1,
+an id does not contain it. So the same id always leads to the same events:
 
 =======================  ================================  =============================================================
 the client sends         its feed begins with              the client gets
@@ -19,8 +19,8 @@ nothing                  the first line                    all events
 =======================  ================================  =============================================================
 
 B names the first line of the events that the client has, and ``before=B`` returns events of the lines before it. So
-pages neither overlap nor leave a gap. Each page is made from its own lines only: if a tool call begins in one page and
-ends in the next, its start is in the first page and its end in the second.
+pages neither overlap nor leave a gap. Each page is created from its own lines only: if a tool call begins on one page
+and ends on the next, its start is on the first page and its end on the second.
 
 Up to 500 clients may read one feed, so a feed does little for each event and connection: no cancel scope, no generator
 other than :meth:`Feed.follow`, and bytes that are joined once. ``benches/test_serve.py`` has the numbers.
@@ -55,18 +55,18 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.supervisor.attach import Supervisor
 
-#: Limit in bytes for the events that a feed keeps. The newest event is kept even if it is larger.
+#: Maximum size in bytes of the events that a feed keeps. The newest event is kept even if it is larger.
 MAX_KEPT = 4 * 1024 * 1024
-#: Memory of a kept event in bytes, besides its JSON: the id, the position, and the Python objects.
+#: The number of bytes that a kept event takes besides its JSON, for the id, the position, and the Python objects.
 EVENT_BYTES = 350
-#: Limit in characters for one batch of events. A larger event is alone in its batch.
+#: Maximum number of characters in one batch of events. A larger event is alone in its batch.
 MAX_AT_ONCE = 64 * 1024
-#: Limit for connections that read older events from a journal at the same time. Others wait for a slot.
+#: Maximum number of connections that read older events from a journal at the same time. Others wait for a slot.
 MAX_OLDER = 4
-#: ``last`` and ``before`` read the lines in this many bytes of the journal.
+#: How many bytes of the journal ``last`` and ``before`` read.
 TAIL_BYTES = 1024 * 1024
-#: A connection that reads a journal may wait this many seconds for its client, in all. After that, it loses its slot to
-#: a connection that needs one.
+#: A connection that is reading a journal may wait this many seconds in total for its client. After that, it loses its
+#: slot to a connection that needs one.
 OLDER_SECONDS = 3.0
 #: The interval in seconds between two ``beat`` signals to each connection.
 BEAT_SECONDS = 15.0
@@ -77,7 +77,7 @@ _NOTHING = Batch()
 
 
 class Signal(NamedTuple):
-    """A message of the service itself. It has no id, and a client that reconnects does not get it again.
+    """A message from the service itself. It has no id, and a client that reconnects does not get it again.
 
     Attributes:
         name: ``session_state``, ``permission_request``, ``older``, ``cut`` or ``beat``.
@@ -88,20 +88,20 @@ class Signal(NamedTuple):
     json: str
 
 
-#: Sent at intervals, so that proxies and clients see that the connection is alive.
+#: Sent at intervals to show proxies and clients that the connection is alive.
 BEAT: Signal = Signal("beat", '{"type":"beat"}')
 
 
 class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="session_state"):
-    """The state of a session.
+    """A session's state.
 
     Attributes:
-        ended: whether its CLI has ended.
-        exitCode: the exit code of the CLI; None while it runs, or if the code is not known.
-        open: ids of the questions that wait for an answer.
-        queued: ids of the prompts that wait until the present turn ends.
-        model, permissionMode: the CLI's model and permission mode; None until a message has named them.
-        abilities: how often the commands or models have changed. After a change, ``GET .../abilities`` has new ones.
+        ended: whether its CLI ended.
+        exitCode: the CLI's exit code; None while it is running, or if the code is not known.
+        open: ids of the questions that are waiting for an answer.
+        queued: ids of the prompts that are waiting for the current turn to end.
+        model, permissionMode: the CLI's model and permission mode; None until a message names them.
+        abilities: how many times the commands or models changed. ``GET .../abilities`` returns the new ones.
     """
 
     ended: bool
@@ -114,7 +114,7 @@ class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
 
 
 class _Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="cut"):
-    """The connection ends because it is too slow. The client can reconnect after ``id``."""
+    """The connection is ending because it is too slow. The client can reconnect after ``id``."""
 
     id: str
 
@@ -126,12 +126,12 @@ class _Older(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="o
 
 
 class Feed:
-    """The events of one session from some line on, shared by connections.
+    """One session's events from some line on, shared by its connections.
 
     Args:
         supervisor: the supervisor.
-        attach: the command that attaches to the session, with the line to begin with.
-        room: returns how many bytes of events the feed may keep now. More than :data:`MAX_KEPT` is never kept.
+        attach: the command that attaches to the session, with the line to begin at.
+        room: returns how many bytes of events the feed may keep now. The feed never keeps more than :data:`MAX_KEPT`.
         details: whether the events have details; see :class:`Source`.
     """
 
@@ -148,38 +148,38 @@ class Feed:
         self._attach = attach
         self.session: str = attach.attach
         self._events: deque[Event] = deque()
-        # The size of all kept events in bytes, and the place of the newest event that is not kept any more.
+        # The size of all kept events in bytes, and the place of the newest event that is no longer kept.
         self._size = 0
         self._dropped = _START
         self._source: Source | None = None
         self._epoch = 0
-        #: The number of the line with which the feed begins; 0 until the supervisor has named it.
+        #: The number of the line at which the feed begins; 0 until the supervisor names it.
         self.begins: int = 0 if self.is_tail else 1 if attach.after is None else attach.after.line + 1
         self._line = self._level_line = 0
         self._ended: Ended | None = None
-        #: True after the feed has read all lines that the journal had when the feed attached.
+        #: True once the feed read all lines that the journal had when the feed attached.
         self.is_level: bool = False
         self._earlier = EarlierQuestions(details)
-        # How often the session's state has changed, and how often beat() was called.
+        # How many times the session's state changed, and how many times beat() was called.
         self._states = self._beats = 0
-        # The latest batch, and the place after which it begins. Other connections at this place get the same batch.
+        # The latest batch, and the place before it. Other connections at this place get the same batch.
         self._latest: tuple[Place, Batch] | None = None
-        # A future for each connection that waits for new events. It takes a third of the time of an anyio event.
+        # A future for each connection that is waiting for new events. It takes a third of the time of an anyio event.
         self._waiting: list[asyncio.Future[None]] = []
         self._scope = anyio.CancelScope()
         self._older_readers = Slots(MAX_OLDER, OLDER_SECONDS)
-        #: True if older events cannot be made again, because the journal no longer has their lines.
+        #: True if older events cannot be created again, because the journal no longer has their lines.
         self.is_stale: bool = False
         #: The number of connections.
         self.users: int = 0
-        #: Set when the supervisor has answered or refused the attach command.
+        #: Set once the supervisor answered or refused the attach command.
         self.answered: anyio.Event = anyio.Event()
         #: The error that ended the feed; None while it runs.
         self.error: SupervisorError | None = None
 
     @property
     def is_whole(self) -> bool:
-        """True if the feed begins with the first line that the journal has."""
+        """True if the feed begins at the first line in the journal."""
         return self._attach.tail is UNSET and self._attach.after is None
 
     @property
@@ -238,7 +238,7 @@ class Feed:
                 await anyio.lowlevel.checkpoint()
 
     def _look(self, answer: Attached) -> None:
-        """Take over the state in the supervisor's answer, after reading all lines that the state includes."""
+        """Take over the state from the supervisor's answer, once all lines that the state includes were read."""
         if self.is_level or self._line < answer.line:
             return
         self.is_level = True
@@ -260,7 +260,7 @@ class Feed:
         self.trim()
 
     def trim(self) -> None:
-        """Drop the oldest events while all of them exceed the limit."""
+        """Drop the oldest events until the rest fit the limit."""
         most = min(MAX_KEPT, self._room())
         while self._size > most and len(self._events) > 1:
             old = self._events.popleft()
@@ -282,7 +282,7 @@ class Feed:
         self._scope.cancel()
 
     def settle(self, request_id: str | float) -> None:
-        """Note that a client of this service has answered the question with this id."""
+        """Note that one of this service's clients answered the question with this id."""
         if self._source is not None:
             self._source.settle([request_id])
             self._earlier.open.pop(request_id, None)
@@ -300,7 +300,7 @@ class Feed:
         """Check that the events after an id are still available.
 
         Raises:
-            SupervisorError: they are not available (``epoch``, ``gone``), or the supervisor has refused to attach.
+            SupervisorError: they are not available (``epoch``, ``gone``), or the supervisor refused to attach.
         """
         if self.error is not None:
             raise self.error
@@ -317,11 +317,11 @@ class Feed:
             )
 
     async def follow(self, after: EventId | None, last: int = 0) -> AsyncGenerator[Batch | Signal]:
-        """Yield the events after an id, or all events; then each new event. Ends when the feed ends, or with a ``cut``.
+        """Yield the events after an id, or all events, then each new event. Ends when the feed ends, or with a ``cut``.
 
         Args:
-            after: the id, which has passed :meth:`check`; None for all events.
-            last: without an id, begin with this many of the last events; 0 for all.
+            after: an id that passed :meth:`check`; None for all events.
+            last: without an id, begin with this many of the latest events; 0 for all.
 
         Raises:
             SupervisorError: older events cannot be read.
@@ -397,7 +397,7 @@ class Feed:
         return found
 
     async def _older(self, place: Place) -> AsyncGenerator[Batch]:
-        """Yield the events after a place, made again from the journal. If the slot is lost, end with ``_NOTHING``."""
+        """Yield the events after a place, read from the journal again. If the slot is lost, end with ``_NOTHING``."""
         async with Slot(self._older_readers) as slot, self._again() as lines:
             source = Source(self._epoch, self.begins, self.details)
             while received := await lines.receive():
@@ -415,7 +415,7 @@ class Feed:
 
     @asynccontextmanager
     async def _again(self) -> AsyncGenerator[Lines]:
-        """Attach once more, to read from the first line of the feed."""
+        """Attach again, to read from the feed's first line."""
         try:
             after = Cursor(self.session, self._epoch, self.begins - 1)
             async with Lines(self._supervisor, Attach(attach=self.session, after=after)) as lines:
@@ -443,7 +443,7 @@ class _Asked(msgspec.Struct):
 
 
 async def follow_raw(lines: Lines) -> AsyncGenerator[Batch | Signal]:
-    """Yield the lines of a session as events. Ends with a ``cut`` if the supervisor disconnects a slow connection."""
+    """Yield a session's lines as events. Ends with a ``cut`` if the supervisor disconnects a slow connection."""
     answer = lines.answer
     number, is_level = answer.after, False
     while True:
@@ -494,7 +494,7 @@ def _signal(message: _State | _Cut | _Older) -> Signal:
 
 
 def _set_abilities(abilities: Abilities, answer: Attached) -> None:
-    """Set the abilities from the supervisor's answer, which knows the lines before the feed's first line."""
+    """Set the abilities from the supervisor's answer, which includes the lines before the feed's first line."""
     if answer.initialized != NOTHING:
         abilities.add(decode(bytes(answer.initialized)))
     abilities.model = answer.model or abilities.model

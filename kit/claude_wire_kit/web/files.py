@@ -6,9 +6,9 @@ import os
 from collections import deque
 from collections.abc import Iterator
 
-#: Limit for the files and folders to examine.
+#: Maximum number of files and folders to examine.
 MAX_ENTRIES = 20_000
-#: Limit for the paths to return.
+#: Maximum number of paths to return.
 MAX_FOUND = 50
 #: Folders of generated or installed files, which are not searched.
 _SKIPPED = frozenset({"__pycache__", "node_modules", "target", "venv"})

@@ -1,4 +1,4 @@
-"""Read the numbered lines of a session from its supervisor."""
+"""Read a session's numbered lines from its supervisor."""
 
 from __future__ import annotations
 

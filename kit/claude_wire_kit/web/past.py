@@ -1,4 +1,4 @@
-"""List and read sessions that the CLI keeps on disk, if their folder is below a root of a profile."""
+"""List and read sessions that the CLI keeps on disk, if their folder is below one of a profile's roots."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from claude_wire_kit.events.events import UiEvent
     from claude_wire_kit.web.config import Config
 
-#: Limit for the files to examine.
+#: Maximum number of files to examine.
 MAX_FILES = 2_000
-#: Limit for the sessions to list.
+#: Maximum number of sessions to list.
 MAX_LISTED = 100
 #: One page of events is read from this many bytes of the file.
 PAGE_BYTES = 1024 * 1024
 #: If a line is longer than a page, the page grows up to about this size.
 MAX_LINE_BYTES = 64 * 1024 * 1024
-#: Size limit in bytes for the file of a subagent. A larger one is not read.
+#: Maximum size in bytes of a subagent's file. A larger one is not read.
 MAX_SUBAGENT_BYTES = 4 * 1024 * 1024
 
 _ID = re.compile(r"(\d{1,18})\.([^\s.]{1,128})", re.ASCII)
@@ -43,7 +43,7 @@ class PastSession(msgspec.Struct, frozen=True):
     """A session that the CLI keeps on disk.
 
     Attributes:
-        id: the CLI's id of the session, for ``--resume``.
+        id: the CLI's id for the session, as for ``--resume``.
         title: the title, or the beginning of the first prompt.
         cwd: the folder in which the CLI ran.
         ended: the time of the last record, in seconds since 1970; None if it is not known.
@@ -72,7 +72,7 @@ class PastId(NamedTuple):
 
     @staticmethod
     def of(text: str) -> PastId:
-        """Parse an id that a client has sent.
+        """Parse an id that a client sent.
 
         Raises:
             ValueError: the text is not an id.
@@ -87,7 +87,7 @@ class PastId(NamedTuple):
 
 
 class PastEvent(NamedTuple):
-    """An event, and the id with which a client asks for earlier events; None if there are none. All events of an answer
+    """An event, and the id that a client sends to get earlier events; None if there are none. All events of an answer
     have the same id.
     """
 
@@ -96,14 +96,14 @@ class PastEvent(NamedTuple):
 
 
 class PastPage(NamedTuple):
-    """Events in order, and the id with which a client asks for earlier events; None if there are none."""
+    """Events in order, and the id that a client sends to get earlier events; None if there are none."""
 
     events: list[PastEvent]
     before: PastId | None
 
 
 def past_events(config: Config, id: str, before: PastId | None, count: int) -> PastPage | None:
-    """Return the last events of a session, or the last events before an id. None if no listed session has this ``id``.
+    """Return a session's last events, or the last events before an id. None if no listed session has this ``id``.
 
     Args:
         before: the id of an event; None for the last events of the session.
@@ -196,7 +196,7 @@ def _groups(
 
 
 def _place(record: Node) -> tuple[str, str | None]:
-    """Return the ids of a record and of its parent. The parent of a summary is the last record that it replaces."""
+    """Return the ids of a record and its parent. A summary's parent is the last record that it replaces."""
     fields = record.to_dict()
     parent = fields.get("parentUuid") or fields.get("logicalParentUuid")
     return str(fields.get("uuid")), parent if isinstance(parent, str) else None

@@ -1,4 +1,4 @@
-"""Make the reply to a refused request: an HTTP status, and JSON with ``error`` and ``message``."""
+"""Create the reply to a refused request: an HTTP status, and JSON with ``error`` and ``message``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search the prompts and answers of all sessions for a text. Reads their journals, up to a limit."""
+"""Search all sessions' prompts and answers for a text. Reads the sessions' journals, up to a limit."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 #: One search reads about this many bytes of journals, and then stops.
 MAX_BYTES = 64 * 1024 * 1024
-#: Limit for the excerpts of one session.
+#: Maximum number of excerpts from one session.
 MAX_EXCERPTS = 3
 #: An excerpt has this many characters before and after the match.
 AROUND = 60
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A session with the text: in ``excerpts``, or in its name or folder."""
+    """A session that contains the text: in ``excerpts``, or in its name or folder."""
 
     id: str
     excerpts: list[str]
@@ -45,7 +45,7 @@ class Search:
         self._supervisor = supervisor
         self._sought = sought.casefold()
         self._left = MAX_BYTES
-        #: The sessions with the text. :meth:`run` fills this list.
+        #: The sessions that contain the text. :meth:`run` fills this list.
         self.found: list[Found] = []
         #: True if the search stopped at :data:`MAX_BYTES`, before the end of the journals.
         self.is_cut: bool = False

@@ -1,7 +1,7 @@
-"""Run the service with uvicorn, with further limits for each connection.
+"""Run the service with uvicorn and additional limits for each connection.
 
-uvicorn has no settings against clients that send the head of a request slowly, that do not read, or that send pings and
-do not read. So this module subclasses uvicorn's protocol classes, which are not public. At its start,
+uvicorn has no settings against clients that send a request's head slowly, that do not read, or that send pings but do
+not read. So this module subclasses uvicorn's protocol classes, which are not public. When it starts,
 :class:`ServiceServer` checks that the methods and attributes used here still exist.
 """
 
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 TESTED_UVICORN = "0.54.0"
 TESTED_WEBSOCKETS = "17.4"
 
-#: Size limit in bytes for the head of a request.
+#: Maximum size in bytes of a request's head.
 MAX_HEAD_BYTES = 64 * 1024
-#: The head of a request must arrive within this many seconds after the connection, or after the head's first byte.
+#: A request's head must arrive within this many seconds after the connection, or after the head's first byte.
 HEAD_SECONDS = 10.0
-#: A client that reads nothing for this many seconds, although data waits for it, is disconnected.
+#: A client that reads nothing for this many seconds while data is waiting for it is disconnected.
 STALLED_SECONDS = 30.0
-#: When this many bytes wait for a client, uvicorn pauses its writer.
+#: When this many bytes are waiting for a client, uvicorn pauses the client's writer.
 MAX_WAITING_BYTES = 32 * 1024
-#: Limit for HTTP connections. A further connection is closed immediately.
+#: Maximum number of HTTP connections. Any more are closed immediately.
 MAX_CONNECTIONS = 2048
-#: How many connections the kernel queues until the service accepts them.
+#: Maximum number of connections that the kernel queues until the service accepts them.
 BACKLOG = 256
-#: Limit in bytes for a WebSocket message from a client. Clients have no reason to send any.
+#: Maximum size in bytes of a WebSocket message from a client. Clients have no reason to send any.
 MAX_MESSAGE_BYTES = 4096
 #: Rate limit for lines in the log, because clients can cause them: this many in one burst, and this many per second.
 LOG_BURST = 20
@@ -57,7 +57,7 @@ END_SECONDS = 3
 
 
 class _BoundedWrites(asyncio.Protocol):
-    """Disconnects a client that reads nothing although data waits for it. A client that reads slowly may stay."""
+    """Disconnects a client that reads nothing while data is waiting for it. A client that reads slowly may stay."""
 
     #: Tests set a smaller value.
     stalled_seconds = STALLED_SECONDS
@@ -96,7 +96,7 @@ class _BoundedWrites(asyncio.Protocol):
 
 
 class _Heads(h11.Connection):
-    """Refuses a head above :data:`MAX_HEAD_BYTES`. h11 itself only refuses an incomplete head above its limit."""
+    """Refuses a head above :data:`MAX_HEAD_BYTES`. h11 itself only refuses incomplete heads above its limit."""
 
     def next_event(self) -> Any:
         if self.their_state is not h11.IDLE:
@@ -119,7 +119,7 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
     most_connections = MAX_CONNECTIONS
 
     _head: asyncio.TimerHandle | None = None
-    # True after the connection has become a :class:`BoundedWebSocket`.
+    # True after the connection became a :class:`BoundedWebSocket`.
     _is_websocket = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -193,7 +193,7 @@ class _Handshakes(ServerProtocol):
 class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
     """uvicorn's WebSocket protocol with limits. The connection also ends if the client does not read the close frame.
 
-    If a client sends pings and does not read, only the last ping is answered, when there is room. RFC 6455, 5.5.3,
+    If a client sends pings but does not read, only the last ping is answered, once there is room. RFC 6455, 5.5.3,
     allows that.
     """
 
@@ -220,7 +220,7 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
             self.transport.abort()
 
     def handle_ping(self) -> None:
-        """Answer a ping, or keep the pong until there is room."""
+        """Answer a ping. If there is no room, keep the pong until there is."""
         pongs = self.conn.data_to_send()
         if self.writable.is_set():
             self.transport.write(b"".join(pongs))
@@ -276,7 +276,7 @@ _HANDSHAKE_PARTS = (
 
 
 class ServiceServer(Server):
-    """uvicorn's server with this module's protocols. At the end it closes event streams, then waits for other requests.
+    """uvicorn's server with this module's protocols. To stop, it closes event streams, then waits for other requests.
 
     Args:
         app: the application from :func:`~claude_wire_kit.web.create_app`.
@@ -306,7 +306,7 @@ class ServiceServer(Server):
         """Start to serve, after checking the internals of uvicorn and websockets.
 
         Raises:
-            ImportError: an attribute or method that this module uses does not exist any more.
+            ImportError: an attribute or method that this module uses no longer exists.
         """
         http: Any = H11Protocol(self.config, self.server_state, {})
         websocket: Any = WebSocketsSansIOProtocol(self.config, self.server_state, {})
@@ -321,7 +321,7 @@ class ServiceServer(Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket, and raise this process's limit of descriptors. Port 0 takes any free port.
+    """Return a listening socket, and raise this process's descriptor limit. Port 0 means any free port.
 
     Raises:
         OSError: the socket cannot be opened.

@@ -1,6 +1,7 @@
-"""Carry out the requests of HTTP clients by commands to the supervisor: list, prompt, answer, interrupt, …
+"""Carry out HTTP clients' requests with commands to the supervisor: list, prompt, answer, interrupt, …
 
-The service keeps no state of a session except its feeds, which it can make again. So it can be restarted at any time.
+A session's feeds are the only state that the service keeps, and it can create them again. So it can be restarted at
+any time.
 """
 
 from __future__ import annotations
@@ -52,18 +53,18 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
-#: Limit for feeds without a connection. Above it, the feed that was unused for the longest time is closed.
+#: Maximum number of feeds without a connection. Above it, the feed that was unused for the longest time is closed.
 MAX_IDLE_FEEDS = 16
-#: Limit in bytes for the events of all feeds. Each feed has an equal share, and always keeps its newest event.
+#: Maximum size in bytes of all feeds' events. Each feed has an equal share, and always keeps its newest event.
 MAX_KEPT_IN_ALL = 64 * 1024 * 1024
-#: Limit for searches, of files or of sessions on disk, that run at the same time.
+#: Maximum number of searches, for files or for sessions on disk, that run at the same time.
 MAX_SEARCHES = 2
 #: The supervisor must acknowledge a line within this many seconds.
 TAKE_SECONDS = 10.0
 
 
 class Service:
-    """Carries out the requests of all HTTP clients.
+    """Carries out all HTTP clients' requests.
 
     Args:
         supervisor: the supervisor that runs the sessions.
@@ -73,10 +74,10 @@ class Service:
     def __init__(self, supervisor: Supervisor, config: Config) -> None:
         self._supervisor = supervisor
         self._config = config
-        # The feeds that new connections can join; the most recently used is last. A session may have several: without
-        # and with details, and with different first lines.
+        # The feeds that new connections can join; the most recently used is last. A session may have several: with and
+        # without details, and with different first lines.
         self._feeds: list[Feed] = []
-        # All feeds that still read a session, including those that new connections cannot join.
+        # All feeds that are still reading a session, including those that new connections cannot join.
         self._running: set[Feed] = set()
         self._raw: set[Lines] = set()
         # Session -> the lock to hold while attached as its driver, because a session has only one driver.
@@ -101,7 +102,7 @@ class Service:
         return self._config.profiles
 
     async def sessions(self) -> list[SessionInfo]:
-        """Return all sessions of the supervisor. Raises SupervisorError."""
+        """Return all of the supervisor's sessions. Raises SupervisorError."""
         return (await self._supervisor.list()).sessions
 
     async def session(self, id: str) -> SessionInfo:
@@ -136,7 +137,9 @@ class Service:
         return page
 
     async def go_on(self, id: str) -> SessionInfo:
-        """Start a CLI that resumes a session on disk, in a new session of the supervisor. Raises as :meth:`create`."""
+        """Start a CLI that resumes a session on disk, in a new supervisor session. Raises the same errors as
+        :meth:`create`.
+        """
         for one in await self.past():
             if one.id == id:
                 chosen = self._profile(one.profile)
@@ -152,11 +155,11 @@ class Service:
             profile: the name of the profile.
             folder: see :meth:`.config.Profile.folder`.
             name: the session's name in lists.
-            chosen: field of ``ClaudeOptions`` -> value that the client has chosen.
+            chosen: field of ``ClaudeOptions`` -> value that the client chose.
 
         Raises:
             ChoiceError: the profile does not offer a chosen value.
-            FolderError: the folder is not below the roots of the profile.
+            FolderError: the folder is not below the profile's roots.
             SupervisorError, CLINotFoundError: the CLI cannot be started.
         """
         named = self._profile(profile)
@@ -171,7 +174,7 @@ class Service:
                 restarted supervisor does not have.
 
         Raises:
-            FolderError: the folder of the session is not below the roots of the profile.
+            FolderError: the session's folder is not below the profile's roots.
             SupervisorError, CLINotFoundError: the CLI cannot be started.
         """
         info = await self.session(id)
@@ -182,7 +185,7 @@ class Service:
         return await self._supervisor.restart(id, env=env)
 
     async def files(self, id: str, sought: str) -> list[str]:
-        """Find files below the folder of a session; see :func:`find_files`. Raises SupervisorError."""
+        """Find files below a session's folder; see :func:`find_files`. Raises SupervisorError."""
         info = await self.session(id)
         async with self._searching:
             return await anyio.to_thread.run_sync(find_files, info.cwd, sought)
@@ -195,15 +198,15 @@ class Service:
         return search
 
     async def rename(self, id: str, name: str | None) -> None:
-        """Change the name of a session; None removes it. Raises SupervisorError."""
+        """Change a session's name; None removes it. Raises SupervisorError."""
         await self._supervisor.rename(id, name)
 
     async def stop(self, id: str) -> None:
-        """End the CLI of a session. Raises SupervisorError."""
+        """End a session's CLI. Raises SupervisorError."""
         await self._supervisor.stop((await self.session(id)).id)
 
     async def remove(self, id: str) -> None:
-        """Remove an ended session, and its journal. Raises SupervisorError."""
+        """Remove an ended session and its journal. Raises SupervisorError."""
         await self._supervisor.remove(id)
 
     def _profile(self, name: str) -> Profile:
@@ -261,7 +264,7 @@ class Service:
             return await _ask(lines, ControlRequest(request_id=request_id, request=request))
 
     async def interrupt(self, id: str) -> None:
-        """Interrupt the present turn. Raises SupervisorError."""
+        """Interrupt the current turn. Raises SupervisorError."""
         request = ControlRequest(request_id=f"claude_wire_serve_{uuid.uuid4()}", request=InterruptRequest())
         async with self._drive(id) as lines:
             await _send(lines, encode(request))
@@ -282,8 +285,8 @@ class Service:
             answers: question -> answer, for the tool ``AskUserQuestion``.
 
         Raises:
-            AnswerError: the question is unknown, or settled.
-            ValueError: the question does not have this option, or the tool has not asked the questions in ``answers``.
+            AnswerError: the question is unknown, or already settled.
+            ValueError: the question does not have this option, or the tool did not ask the questions in ``answers``.
             SupervisorError: the supervisor refuses the answer.
         """
         async with self._drive(id) as lines:
@@ -323,14 +326,14 @@ class Service:
     async def feed(
         self, id: str, details: bool = False, *, after: EventId | None = None, is_tail: bool = False
     ) -> AsyncGenerator[Feed]:
-        """Join a running feed of a session, or start one. Enter when the supervisor has answered its attach command.
+        """Join a session's running feed, or start one. Entering waits until the supervisor answered its attach command.
 
         Args:
             details: whether the events have details.
-            after: the id of an event. The feed must begin with the first line that this id names.
+            after: the id of an event. The feed must begin at the first line that this id names.
             is_tail: accept a running feed with any first line, or start one near the end of the journal.
 
-        Call :meth:`Feed.check` first: it raises an error if the supervisor has refused to attach.
+        Call :meth:`Feed.check` first: it raises an error if the supervisor refused to attach.
         """
         first = 1 if after is None else after.first
         feed = self._find(id, details, first, is_tail)
@@ -350,7 +353,7 @@ class Service:
             yield feed
         finally:
             feed.users -= 1
-            if not feed.users and feed not in self._feeds:  # a new feed has replaced this one
+            if not feed.users and feed not in self._feeds:  # a new feed replaced this one
                 feed.close()
             self._drop_idle()
 
@@ -366,8 +369,7 @@ class Service:
         return None
 
     async def older(self, id: str, before: EventId, count: int) -> tuple[Batch, EventId | None]:
-        """Return the last ``count`` events before an id, and the id with which to ask for earlier ones; None if there
-        are none.
+        """Return the last ``count`` events before an id, and the id to send for earlier ones; None if there are none.
 
         Raises:
             SupervisorError: the id belongs to another journal, or the supervisor refuses to attach.
@@ -455,7 +457,7 @@ async def _ask(lines: Lines, request: ControlRequest) -> dict[str, Any]:
     """Send a request, and return the payload of the CLI's answer.
 
     Raises:
-        SupervisorError: the CLI refuses the request, or for the reasons of :func:`_exchange`.
+        SupervisorError: the CLI refuses the request, or one of the reasons listed at :func:`_exchange`.
         OSError: the connection fails.
     """
 
@@ -478,7 +480,7 @@ def _with_answers(asked: CanUseToolRequest, answers: dict[str, str]) -> dict[str
 
 
 async def _send(lines: Lines, line: bytes) -> None:
-    """Send a line, and wait until the supervisor has accepted it. Raises as :func:`_exchange` does."""
+    """Send a line, and wait until the supervisor accepts it. Raises the same errors as :func:`_exchange`."""
     await _exchange(lines, line, lambda one: isinstance(one, Accepted), "the supervisor has not accepted the line")
 
 

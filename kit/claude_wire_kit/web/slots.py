@@ -1,7 +1,7 @@
 """Limit how many connections read journals at the same time. A connection with a slow client loses its slot to others.
 
-Example: with four slots, a fifth connection waits. If a connection with a slot has waited more than 3 seconds in all
-for its client to read, the slowest of them loses its slot to the fifth.
+Example: with four slots, a fifth connection waits. Once connections with a slot waited more than 3 seconds in total for
+their clients to read, the slowest of them loses its slot to the fifth.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Slot:
-    """The slot of one connection, an async context manager. Entering waits for a free slot."""
+    """One connection's slot, an async context manager. Entering waits for a free slot."""
 
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
         self._waited = 0.0
         self._since: float | None = None
-        #: True after another connection has taken the slot.
+        #: True once another connection took the slot.
         self.is_lost: bool = False
 
     async def __aenter__(self) -> Self:
@@ -36,7 +36,7 @@ class Slot:
 
     @contextmanager
     def wait_for_client(self) -> Generator[None]:
-        """Count the time inside this block as waiting for the client of the connection to read."""
+        """Count the time inside this block as waiting for the connection's client to read."""
         self._since = anyio.current_time()
         try:
             yield
@@ -46,7 +46,7 @@ class Slot:
 
     @property
     def waited(self) -> float:
-        """How many seconds the connection has waited for its client in all."""
+        """How many seconds the connection waited for its client in total."""
         return self._waited + (0.0 if self._since is None else anyio.current_time() - self._since)
 
 
@@ -55,7 +55,7 @@ class Slots:
 
     Args:
         most: number of slots.
-        seconds: limit in seconds for the time that a connection waits for its client, in all. Above it, the connection
+        seconds: maximum time in seconds that a connection waits for its client, in total. Above it, the connection
             loses its slot if another one needs it.
     """
 

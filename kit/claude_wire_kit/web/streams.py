@@ -1,4 +1,4 @@
-"""Send the events of a session to a client as Server-Sent Events or as WebSocket messages."""
+"""Send a session's events to a client as Server-Sent Events or as WebSocket messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REFUSED = 1008
 
 
 class _Opened(AsyncExitStack):
-    """The events of one connection, and the feed or the lines that must be closed after them."""
+    """One connection's events, and the feed or the lines that must be closed after them."""
 
     events: AsyncGenerator[Batch | Signal]
 
@@ -55,7 +55,7 @@ class _Opened(AsyncExitStack):
         service: Service = connection.state.service
         last = count_of(connection.query_params)
         session = str(connection.path_params["id"])
-        # A browser that reconnects sends the same URL. The header then has the id of its last event.
+        # A browser that reconnects sends the same URL, and its last event's id in the header.
         given = connection.headers.get("last-event-id") or connection.query_params.get("lastEventId")
         after = EventId.of(given) if given else None
         if _is_set(connection.query_params, "raw"):
@@ -85,7 +85,7 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
     async def stream_response(self, send: Send) -> None:
-        """Send all events. Overridden to avoid a generator for the body, which would take 1/15 of an event's time."""
+        """Send all events. Overridden because a generator for the body would take 1/15 of the time for an event."""
 
         def body(data: bytes, more: bool = True) -> Message:
             return {"type": "http.response.body", "body": data, "more_body": more}
@@ -132,7 +132,7 @@ async def _older(request: Request) -> Response:
 
 
 def page_of_events(events: list[str], before: EventId | PastId | None) -> Response:
-    """Return the reply with a page of events, given as JSON texts, and the id with which to ask for earlier events."""
+    """Return the reply with a page of events, given as JSON texts, and the id to send for earlier events."""
     body = f'{{"events":[{",".join(events)}],"before":{json_of_id(before)}}}'
     return Response(body, media_type="application/json")
 
@@ -174,17 +174,17 @@ async def websocket(websocket: WebSocket) -> None:
                         await websocket.send_text(f'{{"event":{one.json}}}')
             except SupervisorError as error:
                 await websocket.send_text(f'{{"event":{_failed(error)}}}')
-            except (WebSocketDisconnect, RuntimeError):  # the client is gone
+            except (WebSocketDisconnect, RuntimeError):  # the client disconnected
                 pass
             tasks.cancel_scope.cancel()
         try:
             await websocket.close(code)
         except (WebSocketDisconnect, RuntimeError):
-            pass  # closed already
+            pass  # already closed
 
 
 def count_of(params: QueryParams) -> int | None:
-    """Return the parameter ``last``: how many of the last events a client asks for. None if it asks for all.
+    """Return the parameter ``last``: how many of the latest events a client asks for. None if it asks for all.
 
     Raises:
         ValueError: ``last`` is not a number from 1 to :data:`MAX_COUNT`.
