@@ -1,4 +1,4 @@
-// Subagents: each has a card in the conversation with its tool calls and, while it works, a line in the list at the top.
+// Subagents. Each has a card in the conversation with its tool calls and, while it works, a line in the list at the top.
 
 import { foreign, make } from "./text.js";
 
@@ -8,7 +8,7 @@ const OVER = new Set(["completed", "failed", "stopped"]);
 export class Agents {
   /**
    * @param {object} places the elements `agents` and `agentList`, the list of working subagents.
-   * @param {function} place `place(card, id)` puts the card of a subagent into the conversation.
+   * @param {function} place `place(card, id)` puts a subagent's card into the conversation.
    */
   constructor(places, place) {
     this.places = places;
@@ -27,12 +27,12 @@ export class Agents {
     this.cards.delete(id);
   }
 
-  /** The number of subagents that work now. */
+  /** The number of subagents that are working now. */
   get count() {
     return this.places.agentList.childElementCount;
   }
 
-  /** Empty the list of working subagents, because the CLI has ended. */
+  /** Empty the list of working subagents, because the CLI ended. */
   end() {
     this.places.agentList.replaceChildren();
     this.places.agents.hidden = true;

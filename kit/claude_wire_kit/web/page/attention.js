@@ -1,11 +1,11 @@
-// Shows in the title, the icon and by a notification that a session asks a question or is done, if the page is not in view.
+// If the page is not in view, shows in the title, in the icon and with a notification that a session is done or asks a question.
 
 const ICONS = { asks: "icon-asks.svg", done: "icon-done.svg", none: "icon.svg" };
 const MARKS = { asks: "? ", done: "✓ ", none: "" };
 
 export class Attention {
   /**
-   * @param {HTMLElement} button asks the browser for permission to notify. Hidden after the person has decided.
+   * @param {HTMLElement} button asks the browser for permission to notify. Hidden once the person decided.
    * @param {function} open `open(id)` shows a session.
    */
   constructor(button, open) {
@@ -29,19 +29,19 @@ export class Attention {
     this.button.hidden = !("Notification" in window) || Notification.permission !== "default";
   }
 
-  /** Note that the person looks at the shown session. */
+  /** Note that the person is looking at the shown session. */
   seen() {
     if (this.known.has(this.shown)) this.known.get(this.shown).isDone = false;
     this.draw();
   }
 
-  /** Return true if a session is done and the person has not looked at it since. */
+  /** Return true if a session is done and the person did not look at it since. */
   isDone(id) {
     return this.known.get(id)?.isDone === true;
   }
 
   /**
-   * Set the present state.
+   * Set the current state.
    * @param {string | null} shown the id of the session that is shown.
    * @param {object[]} sessions all sessions: `id` and `name`; `count`, the number of open questions; `question`, the text of the
    *   last one; `isBusy`: a turn is under way, a subagent works in the background, or a prompt waits; `isLevel`: the state comes from
@@ -59,7 +59,7 @@ export class Attention {
   next(was, now) {
     const isAway = now.id !== this.shown || document.hidden || !document.hasFocus();
     let isDone = isAway && was?.isDone === true && !now.isBusy;
-    // The list is older than the events, so do not compare a state from the list with a state from events.
+    // The list is older than the events, so do not compare a state from the list with one from events.
     if (was !== undefined && was.isLevel === now.isLevel) {
       if (now.count > was.count && isAway) this.notify(now, "asks you", now.question);
       if (was.isBusy && !now.isBusy && isAway) {

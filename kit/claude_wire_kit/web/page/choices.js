@@ -1,8 +1,8 @@
-// The questions of the tool AskUserQuestion: for each, a person chooses one or several options, or writes another answer.
+// The questions of the tool AskUserQuestion. For each, a person chooses one or more options, or writes another answer.
 
 import { exact, foreign, make } from "./text.js";
 
-/** Limits for the questions of one call and the options of one question. Above them, the page only offers to allow or deny. */
+/** Maximum number of questions in a call, and of options in a question. Above them, the page only offers to allow or deny. */
 const MAX_QUESTIONS = 8;
 const MAX_OPTIONS = 20;
 
@@ -53,7 +53,7 @@ class Choices {
     return field;
   }
 
-  /** Question -> answer, for the questions that the person has answered. */
+  /** Question -> answer, for the questions that the person answered. */
   get answers() {
     const found = {};
     this.asked.forEach(({ question }, number) => {

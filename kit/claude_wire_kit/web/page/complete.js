@@ -1,15 +1,15 @@
-// The menu of suggestions at the prompt: commands of the CLI after "/", and files of the session's folder after "@".
+// The menu of suggestions at the prompt: the CLI's commands after "/", and files in the session's folder after "@".
 
 import { exact, foreign, make } from "./text.js";
 
-/** Limit for the rows of the menu. */
+/** Maximum number of rows in the menu. */
 const MAX_ROWS = 50;
 
 export class Complete {
   /**
    * @param {HTMLTextAreaElement} prompt
    * @param {HTMLElement} menu the list element.
-   * @param {object} on callbacks: `commands()` returns the commands; `files(text)` finds paths; `changed()` after the menu has
+   * @param {object} on callbacks: `commands()` returns the commands; `files(text)` finds paths; `changed()` after the menu
    *   changed the prompt.
    */
   constructor(prompt, menu, on) {
@@ -21,10 +21,10 @@ export class Complete {
     this.asked = 0;
     prompt.addEventListener("input", () => this.look());
     prompt.addEventListener("blur", () => this.close());
-    // Capture the key before the page does, or Enter would send the prompt instead of choosing a row.
+    // Capture the key before the page does. Otherwise Enter would send the prompt instead of choosing a row.
     prompt.addEventListener("keydown", (event) => this.key(event), { capture: true });
     menu.addEventListener("mousedown", (event) => {
-      event.preventDefault(); // or the prompt would lose the focus
+      event.preventDefault(); // otherwise the prompt would lose the focus
       const row = event.target.closest("[role=option]");
       if (row) this.take([...menu.children].indexOf(row));
     });
@@ -63,7 +63,7 @@ export class Complete {
       const paths = await this.on.files(text);
       return paths.map((path) => ({ text: /\s/.test(path) ? `"${path}" ` : `${path} `, name: path }));
     } catch {
-      return []; // suggestions are not necessary, so show no error
+      return []; // suggestions are not essential, so do not show an error
     }
   }
 

@@ -1,4 +1,4 @@
-// Show the events of one session. Each text, tool call, question and subagent is one element, which later events with its id update.
+// Show one session's events. Each text, tool call, question and subagent is one element, which later events with its id update.
 
 import { Agents } from "./agents.js";
 import { about, folded, opener, parts, sizeOf } from "./details.js";
@@ -7,7 +7,7 @@ import { Writer, markdown } from "./markdown.js";
 import { Questions } from "./questions.js";
 import { copier, cutAt, exact, fill, foreign, make, unfolder } from "./text.js";
 
-/** Limit for the characters of an answer to show. A button shows more. */
+/** Maximum number of characters of an answer to show. A button shows more. */
 const MAX_ANSWER = 256 * 1024;
 
 const STATES = {
@@ -17,7 +17,7 @@ const STATES = {
   denied: "denied",
   interrupted: "interrupted",
 };
-/** The error of a turn that a person has interrupted. */
+/** The error of a turn that a person interrupted. */
 const STOPPED = "interrupted";
 const NOTICES = { error: "Error", retry: "Trying again", auth: "Signing in", rate_limit: "Rate limit", info: "Note" };
 
@@ -61,7 +61,7 @@ export class Conversation {
     this.kept.clear();
     /** The id of the event that add() is showing. */
     this.at = null;
-    /** True if earlier events are not loaded. Then the sum of the turns' costs is too low. */
+    /** True if earlier events are not loaded. Then the total cost of the turns is too low. */
     this.isPart = false;
     this.cost = 0;
     this.isInTurn = this.owesTurn = false;
@@ -70,12 +70,12 @@ export class Conversation {
     this.lastText = null;
   }
 
-  /** True while a turn is under way or due, or a subagent works in the background. */
+  /** True while a turn is under way or due, or a subagent is working in the background. */
   get isBusy() {
     return this.isInTurn || this.owesTurn || this.agents.count > 0;
   }
 
-  /** Correct the guess that a turn is due, if the list of sessions says that this session is idle. */
+  /** If the list of sessions says that this session is idle, correct the guess that a turn is due. */
   settle(life) {
     if (life !== "idle" || !this.owesTurn) return;
     this.owesTurn = false;
@@ -179,7 +179,7 @@ export class Conversation {
     }
   }
 
-  /** Show what the model thinks, folded. Pieces are appended as they arrive. */
+  /** Show the model's thinking, folded. Pieces are appended as they arrive. */
   think(event) {
     const key = event.id === undefined ? undefined : `thinking ${event.id}`;
     let text = this.texts.get(key);
@@ -224,7 +224,7 @@ export class Conversation {
 
   /**
    * Finish a text.
-   * @param {string | null} content the whole text; null if it consists of the pieces so far.
+   * @param {string | null} content the whole text; null if the pieces so far are the whole text.
    */
   finish(text, content = null) {
     const { entry, body, writer } = text;
@@ -243,13 +243,13 @@ export class Conversation {
     if (entry.dataset.kind === "response") entry.append(copier("Copy the answer", () => whole));
   }
 
-  /** Finish all texts. An interrupted turn and a CLI that has ended leave unfinished ones. */
+  /** Finish all texts. An interrupted turn or an ended CLI leaves unfinished ones. */
   finishAll() {
     for (const text of this.texts.values()) this.finish(text);
     this.texts.clear();
   }
 
-  /** Show a prompt of a person, or a message that the CLI has added as if a person had written it. */
+  /** Show a person's prompt, or a message that the CLI added as if a person wrote it. */
   prompted(event) {
     if (event.origin === "interruption") {
       this.note("Stopped by the user", "warning");
@@ -323,11 +323,11 @@ export class Conversation {
     if (event.state === "failed" || event.state === "denied") this.on.say(`${event.title}: ${STATES[event.state]}`);
   }
 
-  /** Show the input and the result of a call, folded. They are open if the call changes a file or has failed. */
+  /** Show a call's input and result, folded. They are open if the call changes a file or failed. */
   describe(call, event) {
     const { input, change, content, decision } = { ...call.event, ...event };
     if (input === undefined && change === undefined && content === undefined) return;
-    // Leave out fields that the title or the line below it shows.
+    // Leave out fields that are shown in the title or in the line below it.
     const given = input === null || typeof input !== "object" || Array.isArray(input) ? input : { ...input };
     if (given !== null && typeof given === "object" && !Array.isArray(given)) {
       for (const name of ["command", "file_path", "path", "description"]) {
@@ -417,7 +417,7 @@ export class Conversation {
     if (agents) facts.push(agents === 1 ? "1 agent goes on" : `${agents} agents go on`);
     const done = agents ? "Turn done" : "Done";
     entry.append(make("span", "facts", [event.ok ? done : isStopped ? "Stopped" : "Not done", ...facts].join(" · ")));
-    // Mostly the CLI has written the error as a text before. Then do not show it twice.
+    // Usually the CLI already wrote the error as text. Then do not show it twice.
     if (event.error !== undefined && event.error !== this.lastText && !isStopped) {
       const error = make("div", "error");
       fill(error, event.error);
@@ -464,7 +464,7 @@ export class Conversation {
     }
   }
 
-  /** Handle a `session_state` of the service: whether the CLI has ended, and which questions are open. */
+  /** Handle a `session_state` from the service: whether the CLI ended, and which questions are open. */
   state(event) {
     const hasEnded = event.ended && this.ended === null;
     if (!event.ended && this.ended !== null) this.on.say("The session continues.");
@@ -490,7 +490,7 @@ export class Conversation {
     this.kept.charge(chars, entry);
   }
 
-  /** Forget the calls, texts, prompts and subagents in an entry, because Kept removes it. */
+  /** Forget the calls, texts, prompts and subagents in an entry, because Kept is removing it. */
   forget(entry) {
     for (const one of [entry, ...entry.querySelectorAll("[data-id], [data-agent]")]) {
       this.calls.delete(one.dataset.id);
@@ -504,7 +504,7 @@ export class Conversation {
 
   /**
    * Show older events before all others. A second Conversation draws them. Then calls, subagents and questions that begin in the
-   * older events are joined with their later parts here.
+   * older events are joined to their later parts here.
    * @param {object} page `events`, each with its `id`; and `before`, the id for still older events, or null.
    */
   prepend({ events, before }) {
@@ -527,7 +527,7 @@ export class Conversation {
     this.kept.prepend(older.kept, before);
   }
 
-  /** Join a call that began in older events with its end, if the end is shown here. */
+  /** Join a call that began in older events to its end, if the end is shown here. */
   joinCall(older, id, call) {
     const later = this.calls.get(id);
     this.calls.set(id, call);
@@ -537,7 +537,7 @@ export class Conversation {
     this.takeOut(later.item);
   }
 
-  /** Join a subagent that began in older events with its later calls here. */
+  /** Join a subagent that began in older events to its later calls here. */
   joinAgent(older, id, card) {
     const later = this.agents.cards.get(id);
     if (later !== undefined) {
@@ -562,7 +562,7 @@ export class Conversation {
     this.clean(entry);
   }
 
-  /** Remove a list of calls that has become empty. */
+  /** Remove a list of calls that became empty. */
   clean(entry) {
     if (entry?.classList.contains("calls") && !entry.querySelector("li, section")) this.kept.remove(entry);
   }

@@ -1,9 +1,9 @@
-// The dialog for a new session: its profile, folder and name, and the choices that the profile offers.
+// The dialog for a new session, with its profile, folder and name, and the choices that the profile offers.
 
 import { make } from "./text.js";
 import { MODES } from "./settings.js";
 
-/** Name of a choice -> label. The label of another choice is made from its name. */
+/** Name of a choice -> label. All other choices' labels are derived from their names. */
 const NAMES = { permission_mode: "Permission mode" };
 
 export class Create {
@@ -45,7 +45,7 @@ export class Create {
     this.dialog.showModal();
   }
 
-  /** Show the roots of the profile, and its choices. */
+  /** Show the profile's roots and choices. */
   draw() {
     const { roots = [], choices = {}, options = {} } = this.profiles.find((one) => one.name === this.profile.value) ?? {};
     this.roots.textContent = roots.join(", ");

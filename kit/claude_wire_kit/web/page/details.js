@@ -1,12 +1,12 @@
-// The details of a tool call, folded: its input, the change to a file, its output. Also pictures and other parts that open.
+// A tool call's details, folded: its input, the change to a file, and its output. Also pictures and other parts that open.
 
 import { exact, foreign, make } from "./text.js";
 
-/** How many lines of a long text are shown at each end. A button shows the lines between them. */
+/** How many lines of a long text to show at each end. A button shows the lines between them. */
 const [FIRST, LAST] = [12, 6];
-/** A line with more characters is cut until a person presses the button. */
+/** Maximum number of characters in a line. The rest is cut until a person presses the button. */
 const MAX_LINE = 4_000;
-/** Limit for the fields of a tool's input to show. */
+/** Maximum number of fields of a tool's input to show. */
 const MAX_FIELDS = 40;
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const MARKS = { "+": "ins", "-": "del", "@": "b" };
@@ -84,7 +84,7 @@ function written(value) {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-/** Return elements for the parts of a result or of a prompt: texts, pictures, and names of other content. */
+/** Return elements for the parts of a result or prompt: texts, pictures, and names of other content. */
 export function parts(all) {
   return all.flatMap((part) => {
     if (part.text !== undefined) return part.text.trim() ? [folded(part.text)] : [];
@@ -93,7 +93,7 @@ export function parts(all) {
   });
 }
 
-/** Return a canvas with a picture of a prompt or a result. */
+/** Return a canvas with a picture from a prompt or a result. */
 export function picture({ mediaType, data }) {
   const canvas = make("canvas", "picture");
   canvas.setAttribute("role", "img");
@@ -108,7 +108,7 @@ export function picture({ mediaType, data }) {
 
 /**
  * Draw a picture on a canvas, its longer side at most `most` pixels. An <img> would need a Content-Security-Policy that
- * allows more sources than the service itself.
+ * allows sources other than the service itself.
  */
 export async function paint(canvas, blob, most) {
   const image = await createImageBitmap(blob);

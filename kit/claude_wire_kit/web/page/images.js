@@ -3,12 +3,12 @@
 import { paint } from "./details.js";
 import { make } from "./text.js";
 
-/** The limits of the service for the images of a prompt: their number, the bytes of each and of all, and the types. */
+/** The service's limits for a prompt's images: how many, how many bytes each and together, and which types. */
 const MAX_IMAGES = 8;
 const MAX_BYTES = 3_750_000;
 const MAX_ALL_BYTES = 8_500_000;
 const TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/** The longer side of a preview, in pixels. */
+/** The length of a preview's longer side, in pixels. */
 const PREVIEW = 64;
 
 export class Images {
@@ -26,7 +26,7 @@ export class Images {
     return this.files.length;
   }
 
-  /** Add the images that a person has pasted or dropped. Return true if there were any files. */
+  /** Add the images that a person pasted or dropped. Return true if there were any files. */
   add(files) {
     for (const file of files) {
       const all = this.files.reduce((sum, { size }) => sum + size, 0);
@@ -40,7 +40,7 @@ export class Images {
     return files.length > 0;
   }
 
-  /** Remove all images, and return them as the JSON of a prompt. */
+  /** Remove all images, and return them as JSON for a prompt. */
   async take() {
     const taken = this.files;
     this.files = [];

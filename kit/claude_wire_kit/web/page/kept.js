@@ -1,14 +1,14 @@
-// The entries of a conversation that are in the page. Above a limit, entries far from the view are removed. The page loads them again
-// when a person scrolls there.
+// The conversation's entries that are on the page. Above a limit, entries far from the view are removed. The page loads them
+// again when a person scrolls there.
 
 import { make } from "./text.js";
 
-/** Limits of entries and of characters. */
+/** Maximum number of entries and of characters. */
 const MAX_ENTRIES = 1_000;
 const MAX_CHARS = 16 * 1024 * 1024;
-/** How many entries at the end stay while a person reads far above. */
+/** How many entries at the end stay while a person is reading far above. */
 const AT_END = 100;
-/** How many entries are removed together: the browser's layout takes as long for one as for many. */
+/** How many entries are removed together, because the browser's layout takes as long for one as for many. */
 const AT_ONCE = 50;
 
 export class Kept {
@@ -29,7 +29,7 @@ export class Kept {
     this.all = [];
     this.chars = 0;
     this.left = 0;
-    /** There may be older events before this id; null if there are none. */
+    /** The id before which there may be older events; null if there are none. */
     this.before = null;
     this.top?.remove();
     this.gap?.remove();
@@ -65,14 +65,14 @@ export class Kept {
     return entry;
   }
 
-  /** Count further characters of an entry. */
+  /** Count more characters of an entry. */
   charge(chars, entry) {
     if (entry?.kept) entry.kept.chars += chars;
     this.chars += chars;
     while (this.all.length > 1 && (this.all.length > MAX_ENTRIES || this.chars > MAX_CHARS)) this.shrink();
   }
 
-  /** Replace a node by an entry. */
+  /** Replace a node with an entry. */
   replace(node, entry, chars) {
     const one = node.kept;
     node.replaceWith(entry);
@@ -98,7 +98,7 @@ export class Kept {
     this.all.splice(at, 1);
   }
 
-  /** Put older entries before all others. `before` is the id for still older events, or null. */
+  /** Put older entries before all others. `before` is the id for even older events, or null. */
   prepend(other, before) {
     const mine = this.all;
     this.all = other.all.concat(mine);
@@ -121,7 +121,7 @@ export class Kept {
     }
   }
 
-  /** Remove the oldest entries, and further entries of the last event among them: an event is loaded as a whole. */
+  /** Remove the oldest entries, and all other entries of the last event among them, because an event is loaded as a whole. */
   removeFirst(count) {
     const { id } = this.all[count - 1];
     while (count < this.all.length && id && this.all[count].id === id) count += 1;
@@ -178,7 +178,7 @@ export class Kept {
     this.all[this.splitAt].entry.before(this.gap);
   }
 
-  /** Close the gap after the end has come into view: remove the entries before it. The page can load them again. */
+  /** Close the gap once the end is in view, by removing the entries before the gap. The page can load them again. */
   close() {
     if (this.gap === null) return;
     const count = this.gapAt;

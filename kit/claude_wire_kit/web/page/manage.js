@@ -33,7 +33,7 @@ export class Manage {
     this.dialog.querySelector('[role="alert"]').textContent = text;
   }
 
-  /** Delete the session at the second press of the button, because that cannot be undone. */
+  /** Delete the session when the button is pressed twice, because deleting cannot be undone. */
   delete() {
     if (this.isSure) {
       this.act("remove");

@@ -11,7 +11,7 @@ import { copier, make } from "./text.js";
 const MAX_HIGHLIGHTED = 20_000;
 /** Milliseconds between two updates of a text that is being written. */
 const LOOK = 40;
-/** An unfinished block of at most this many characters is parsed anew at each update; a larger one only when it has grown by 1/8. */
+/** An unfinished block of at most this many characters is parsed again at each update; a larger one only after growing by 1/8. */
 const SMALL = 4_000;
 
 const SANITIZER = {
@@ -53,7 +53,7 @@ function highlight(code, language) {
   return hljs.highlight(code, { language, ignoreIllegals: true }).value;
 }
 
-/** Replace the style of a table cell by a class, because the Content-Security-Policy forbids inline styles. */
+/** Replace a table cell's style with a class, because the Content-Security-Policy forbids inline styles. */
 function align(token) {
   const style = token.attrGet("style");
   if (style === null) return;
@@ -95,7 +95,7 @@ function task(item, { children }, Token) {
 
 function draw(tokens) {
   const drawn = DOMPurify.sanitize(parser.renderer.render(tokens, parser.options, {}), SANITIZER);
-  // Set dir only now: while the browser parses HTML, dir="auto" makes it search the whole block again for each new child.
+  // Set dir only now, because while parsing HTML, dir="auto" makes the browser search the whole block again for each new child.
   for (const block of drawn.querySelectorAll(BLOCKS)) block.dir = "auto";
   for (const code of drawn.querySelectorAll("pre")) {
     code.tabIndex = 0;
@@ -148,7 +148,7 @@ export class Writer {
     this.timer ??= setTimeout(() => this.show(), LOOK);
   }
 
-  /** Show pieces that wait for the next update now. */
+  /** Show the pieces that are waiting for the next update now. */
   flush() {
     if (this.timer !== null) this.show();
   }
@@ -184,7 +184,7 @@ export class Writer {
     if (last !== undefined && last === blocks.at(-1)) this.follow(last.token);
   }
 
-  /** If the last block is an unfinished code block, append its further text without highlighting it, until it ends. */
+  /** If the last block is an unfinished code block, append new text without highlighting it, until the block ends. */
   follow(token) {
     const fence = token.type === "fence" && /^ {0,3}(`{3,}|~{3,})[^\n]*\n/.exec(this.rest);
     if (!fence) return;
@@ -197,7 +197,7 @@ export class Writer {
     this.goOn();
   }
 
-  /** Show further text of the code block. Return true if the block has ended. */
+  /** Show more text of the code block. Return true if the block ended. */
   goOn() {
     const { text, end } = this.code;
     let shown = "";

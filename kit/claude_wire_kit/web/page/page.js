@@ -1,4 +1,4 @@
-// The page: it lists the sessions, shows one of them, sends prompts and answers, and connects the other modules.
+// The page. It lists the sessions, shows one of them, sends prompts and answers, and connects the other modules.
 
 import { Attention } from "./attention.js";
 import { Complete } from "./complete.js";
@@ -16,9 +16,9 @@ import { foreign, make } from "./text.js";
 
 /** Milliseconds between two requests for the list of sessions. */
 const LOOK = 4_000;
-/** How many events to load when a session opens, and in each page of older events. */
+/** How many events to load when a session opens, and for each page of older events. */
 const LAST = 200;
-/** A shorter prompt is sent with keepalive. Browsers allow 64 KiB for that, and a character in JSON has up to 6 bytes. */
+/** A shorter prompt is sent with keepalive. Browsers allow 64 KiB for that, and a character takes at most 6 bytes in JSON. */
 const MAX_KEPT_ALIVE = 10_000;
 const LIVES = {
   starting: "starting",
@@ -45,7 +45,7 @@ const places = {
 /** The id of the shown session; null if none is shown. */
 let shown = null;
 let stream = null;
-/** True after the first events were shown. Before that, a screen reader reads nothing aloud. */
+/** True once the first events are shown. Until then, a screen reader reads nothing aloud. */
 let isLevel = false;
 function level(is) {
   isLevel = is;
@@ -53,7 +53,7 @@ function level(is) {
 }
 /** The id of the session that this page is resuming; null when its CLI runs. */
 let resumed = null;
-/** Resolves when the service has replied to all prompts. */
+/** Resolves once the service replied to all prompts. */
 let repliesToPrompts = Promise.resolve();
 let sessions = [];
 /** The time when the list of sessions was loaded; null before the first time. */
@@ -95,7 +95,7 @@ const settings = new Settings(
 const manage = new Manage(at("manage"), {
   async post(what, body) {
     const session = shown;
-    if (what === "remove") stream.close(); // or it would try to reconnect to a removed session
+    if (what === "remove") stream.close(); // otherwise it would try to reconnect to a removed session
     try {
       await call("POST", urlOf(session, what), body);
     } catch (error) {
@@ -303,7 +303,7 @@ function attend() {
       if (info.id !== shown || !isLevel) {
         return { id: info.id, name, count: info.life === "asking" ? 1 : 0, question: "", isBusy: isWorking, isLevel: false };
       }
-      // The list also knows of work that began before the first loaded event.
+      // The list also includes work that began before the first loaded event.
       const goesOn = isBusy || queue.count > 0 || (isWorking && conversation.ended === null);
       return { id: info.id, name, count: questions.count, question: questions.words, isBusy: goesOn, isLevel };
     }),
@@ -371,7 +371,7 @@ function show(id) {
   list();
   stream = new Stream(urlOf(id, `events?details=1&last=${LAST}`), {
     event(event, place) {
-      if (event.type === "session_state" && event.ended) resumed = null; // the resumed CLI has ended again
+      if (event.type === "session_state" && event.ended) resumed = null; // the resumed CLI ended again
       conversation.add(event, place);
       follow(event);
       if (event.type === "session_state" && !isLevel) {
@@ -408,7 +408,7 @@ function follow(event) {
   } else if (event.type === "user_prompt") {
     queue.remove(event.id);
   } else if (event.type === "turn_complete") {
-    // A CLI that does not repeat prompts does not name the prompt of its next turn. Take the oldest one.
+    // A CLI that does not repeat prompts does not name its next turn's prompt. Take the oldest one.
     const next = queue.takeUntold();
     if (next) conversation.prompt(next.uuid, next.text);
   }
@@ -473,17 +473,17 @@ function down() {
   main.scrollTop = main.scrollHeight;
 }
 
-/** The position of an entry, in pixels from the upper edge of the view. */
+/** An entry's position, in pixels from the top edge of the view. */
 function topOf(entry) {
   return entry.getBoundingClientRect().top - at("main").getBoundingClientRect().top;
 }
 
 /** True while older entries are being loaded. */
 let isOlderDue = false;
-/** True if loading older entries has failed, or they were removed again for lack of room. Then a person must press the button. */
+/** True if loading older entries failed, or they were removed again for lack of room. Then a person must press the button. */
 let hasOlderFailed = false;
 
-/** Load older entries if the view is near the first entry, or a person has asked. The view does not move. */
+/** Load older entries if the view is near the first entry, or if a person asks for them. The view does not move. */
 async function older(isAsked = false) {
   const session = shown ?? read;
   const main = at("main");
@@ -535,7 +535,7 @@ async function send() {
   conversation.isInTurn = true;
   fault("");
   changed();
-  // keepalive sends the prompt even if the person leaves the page now.
+  // With keepalive, the browser sends the prompt even if the person leaves the page now.
   const body = taken.length ? { text, uuid, images: taken } : { text, uuid };
   const keepalive = text.length < MAX_KEPT_ALIVE && !taken.length;
   const reply = call("POST", urlOf(session, "prompts"), body, { keepalive });
@@ -575,7 +575,7 @@ async function stop() {
   }
 }
 
-/** Resume a session on disk, as a new session of the supervisor. */
+/** Resume a session on disk, as a new supervisor session. */
 async function goOn({ id }) {
   try {
     const info = await call("POST", `past/${encodeURIComponent(id)}/resume`);
@@ -662,7 +662,7 @@ at("prompt").addEventListener("paste", (event) => {
 for (const type of ["dragover", "drop"]) {
   document.addEventListener(type, (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault(); // or the browser would open the file instead of the page
+    event.preventDefault(); // otherwise the browser would open the file instead of the page
     if (type === "drop" && !at("prompt").disabled) images.add(event.dataTransfer.files);
   });
 }

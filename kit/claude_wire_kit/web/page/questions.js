@@ -5,9 +5,9 @@ import { exact, fill, foreign, make } from "./text.js";
 
 const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Dropped" };
 const DECISIONS = new Map([[true, ["Allowed", "allowed"]], [false, ["Denied", "denied"]]]);
-/** Limit for the fields of a tool's input to show. */
+/** Maximum number of fields of a tool's input to show. */
 const MAX_FIELDS = 12;
-/** Limit for the outcomes to keep of questions that are not loaded. */
+/** Maximum number of outcomes to keep for questions that are not loaded. */
 const MAX_UNKNOWN = 1_000;
 
 export class Questions {
@@ -157,13 +157,13 @@ export class Questions {
     if (choices) choices.disabled = !is;
   }
 
-  /** Settle a question that another client or the CLI has settled. `allowed` often comes later, with the tool's result. */
+  /** Settle a question that another client or the CLI settled. `allowed` often arrives later, with the tool's result. */
   cancel({ requestId, reason, allowed }) {
     const [words, outcome] = DECISIONS.get(allowed) ?? [REASONS[reason] ?? "Settled", reason];
     const key = keyOf(requestId);
     const question = this.open.get(key);
     if (question?.isSent) {
-      question.told = [words, outcome]; // used if the service replies that our answer came too late
+      question.told = [words, outcome]; // used if the service replies that our answer was too late
     } else if (question) {
       this.settle(question, words, outcome);
     } else {
@@ -177,7 +177,7 @@ export class Questions {
     }
   }
 
-  /** Join with the questions of older events: settle those whose outcome is known here, and move those that are open. */
+  /** Add the questions of older events: settle those whose outcome is known here, and move those that are open. */
   join(older) {
     for (const [key, question] of [...older.open]) {
       const here = this.open.get(key);
@@ -204,7 +204,7 @@ export class Questions {
     }
   }
 
-  /** Return a button that shows the input of a settled question. It is hidden first, because the tool call next to it shows it. */
+  /** Return a button that shows the input of a settled question. Hidden first, because the tool call next to it shows the input. */
   unfold({ card }) {
     const button = make("button", "more", "Show input");
     button.type = "button";

@@ -1,15 +1,15 @@
-// The list of prompts that wait until the present turn ends. A person can remove them, or edit them again.
+// The list of prompts that are waiting for the current turn to end. A person can remove them, or edit them again.
 
 import { foreign, make } from "./text.js";
 
-/** Limit for the characters of a prompt in the list. */
+/** Maximum number of characters of a prompt in the list. */
 const MAX_SHOWN = 300;
 
 export class Queue {
   /**
    * @param {HTMLElement} place the list element.
    * @param {object} on callbacks: `withdraw(uuid)` removes a prompt from the CLI's queue; `edit(prompt)` puts it into the prompt
-   *   field; `fault(text)` shows an error; `changed()` after the list has changed.
+   *   field; `fault(text)` shows an error; `changed()` after the list changed.
    */
   constructor(place, on) {
     this.place = place;
@@ -26,13 +26,13 @@ export class Queue {
     return this.waiting.size;
   }
 
-  /** Add a prompt that this page has sent during a turn. */
+  /** Add a prompt that this page sent during a turn. */
   add(uuid, text, images = []) {
     this.waiting.set(uuid, { text, images, isTold: false });
     this.draw();
   }
 
-  /** Set the ids of the waiting prompts, as the service names them. The text of another client's prompt is not known here. */
+  /** Set the ids of the waiting prompts, as the service lists them. The text of another client's prompt is not known here. */
   state(ids) {
     const told = new Set(ids);
     for (const id of told) {
@@ -43,12 +43,12 @@ export class Queue {
     this.draw();
   }
 
-  /** Remove a prompt because the CLI has started its turn, or it could not be sent. */
+  /** Remove a prompt because the CLI started its turn, or because it could not be sent. */
   remove(uuid) {
     if (this.waiting.delete(uuid)) this.draw();
   }
 
-  /** Remove and return the oldest prompt that the service has never named as waiting; undefined if there is none. */
+  /** Remove and return the oldest prompt that the service never listed as waiting; undefined if there is none. */
   takeUntold() {
     for (const [uuid, { text, isTold }] of this.waiting) {
       if (isTold) continue;

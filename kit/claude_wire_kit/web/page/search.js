@@ -24,20 +24,20 @@ export class Search {
     });
   }
 
-  /** Forget the results, because the text has changed. */
+  /** Forget the results, because the text changed. */
   clear() {
     this.asked += 1;
     this.found = null;
     this.on.changed();
   }
 
-  /** Return true if a session has the text. */
+  /** Return true if a session contains the text. */
   has({ id, name, cwd }) {
     const text = this.input.value.trim().toLowerCase();
     return !text || Boolean(this.found?.has(id)) || `${name ?? ""}\n${cwd}`.toLowerCase().includes(text);
   }
 
-  /** Return elements with the excerpts of a session that have the text. */
+  /** Return elements with a session's excerpts that contain the text. */
   excerpts(id) {
     return (this.found?.get(id) ?? []).map((text) => foreign("span", "excerpt", text));
   }

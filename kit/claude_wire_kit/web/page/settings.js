@@ -1,4 +1,4 @@
-// The menus for the model and the permission mode of the shown session.
+// The menus for the shown session's model and permission mode.
 
 import { make } from "./text.js";
 
@@ -27,7 +27,7 @@ export class Settings {
     this.places.settings.hidden = true;
   }
 
-  /** Show the settings of a `session_state`. If `abilities` has changed, get the models and commands. */
+  /** Show the settings of a `session_state`. If `abilities` changed, get the models and commands. */
   async state({ ended, model, permissionMode, abilities }) {
     this.model = model ?? null;
     this.mode = permissionMode ?? null;

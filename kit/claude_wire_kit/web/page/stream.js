@@ -1,8 +1,8 @@
-// Receive the events of a session. After a lost connection, connect again and continue after the last event.
+// Receive a session's events. After a lost connection, connect again and continue after the last event.
 
 /** A connection without a byte for this many milliseconds counts as lost. The service sends a comment every 15 s. */
 const SILENT = 40_000;
-/** Milliseconds before the first attempt to reconnect, and the limit for later ones. */
+/** Milliseconds before the first attempt to reconnect, and at most before later ones. */
 const [SOON, LATE] = [500, 10_000];
 /** Handle events for this many milliseconds, then let the browser draw. */
 const SLICE = 12;

@@ -1,11 +1,11 @@
 // Make elements with text from the model, tools and users. Such text becomes text nodes only, so it cannot become HTML.
 
-/** Characters of a long text that are shown first. */
+/** How many characters of a long text are shown first. */
 export const FIRST = 20_000;
-/** Further characters that one press of "Show more" adds. */
+/** How many more characters one press of "Show more" adds. */
 export const MORE = 100_000;
 
-/** Return a new element with a class and a text of the page itself. */
+/** Return a new element with a class, and a text that the page itself wrote. */
 export function make(tag, className = "", text = null) {
   const element = document.createElement(tag);
   if (className) element.className = className;
@@ -33,7 +33,7 @@ export function cutAt(text, place) {
  */
 const UNSEEN = /(?![\n\t ])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]/gu;
 
-/** Write invisible characters, and those that reorder text, as escapes such as \u202e. For text on which a person decides. */
+/** Write invisible characters, and those that reorder text, as escapes such as \u202e. For text that a person decides on. */
 export function exact(text) {
   return text.replace(UNSEEN, (one) => {
     const code = one.codePointAt(0).toString(16);
@@ -41,7 +41,7 @@ export function exact(text) {
   });
 }
 
-/** Fill an element with a text. Show the first characters of a long text, and a button for more. */
+/** Fill an element with a text. For a long text, show the first characters and a button for more. */
 export function fill(element, text, { isExact = false } = {}) {
   const written = isExact ? exact : (piece) => piece;
   const shown = cutAt(text, FIRST);
@@ -49,7 +49,7 @@ export function fill(element, text, { isExact = false } = {}) {
   unfolder(element, text, shown, written);
 }
 
-/** Append a button that shows more of a text, unless all of it is shown. The first `from` characters are shown already. */
+/** Append a button that shows more of a text, unless all of it is shown. The first `from` characters are already shown. */
 export function unfolder(element, text, from, written = (piece) => piece) {
   let shown = from;
   if (shown === text.length) return;
