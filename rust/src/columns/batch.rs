@@ -1,6 +1,6 @@
 //! Columns that grow row by row, and batches of them, in the memory layout of the "Arrow Columnar Format".
 //!
-//! The rows `"ab"`, null, `"c"` of a text column:
+//! A text column with the rows `"ab"`, null and `"c"` is stored as:
 //!
 //! ```text
 //! valid     1 0 1       one bit per row
@@ -41,7 +41,7 @@ pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
     if values.len() == values.capacity() {
         return grow(values, value);
     }
-    // After the check above, the compiler omits the one in `Vec::push`.
+    // Because of the check above, the compiler omits the check in `Vec::push`.
     values.push(value);
     Ok(())
 }
@@ -79,13 +79,13 @@ pub fn with_room<T>(length: usize) -> Result<Vec<T>, NoMemory> {
     Ok(values)
 }
 
-/// Makes room for `length` values in total, including those that `values` has.
+/// Makes room for `length` values in total, including the existing ones.
 fn reserve_exact<T>(values: &mut Vec<T>, length: usize) -> Result<(), NoMemory> {
     let more = length.saturating_sub(values.len());
     values.try_reserve_exact(more).map_err(|_| NoMemory)
 }
 
-/// The number of rows that a batch has room for after its first allocation.
+/// How many rows a batch has room for after its first allocation.
 const FIRST_ROWS: usize = 16;
 
 /// The value of one row in one column.
@@ -93,7 +93,7 @@ const FIRST_ROWS: usize = 16;
 pub enum Cell<'a> {
     /// The row has no value.
     Null,
-    /// A text, which is valid UTF-8.
+    /// A text in valid UTF-8.
     Text(&'a [u8]),
     /// The 64 bits of an integer, a float or a time.
     Word(u64),
@@ -104,17 +104,17 @@ pub enum Cell<'a> {
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// UTF-8, with offsets of 32 bits.
+    /// UTF-8, with 32-bit offsets.
     Text,
-    /// A JSON value as the line has it, stored as text.
+    /// A JSON value, stored as the text that it has in the line.
     Json,
-    /// A signed integer of 64 bits.
+    /// A signed 64-bit integer.
     Int,
-    /// A float of 64 bits.
+    /// A 64-bit float.
     Float,
     /// One bit.
     Bool,
-    /// Microseconds since 1970 in UTC, as a signed integer of 64 bits.
+    /// Microseconds since 1970 in UTC, as a signed 64-bit integer.
     Time,
 }
 
@@ -187,10 +187,10 @@ impl Bits {
     }
 }
 
-/// The values of a column, by their layout in memory.
+/// A column's values, by their layout in memory.
 #[derive(Debug)]
 pub enum Values {
-    /// The start of each text and the end of the last one; and the bytes of all texts.
+    /// The start of each text and the end of the last, and then the bytes of all texts.
     Text(Vec<i32>, Vec<u8>),
     /// The bits of integers, floats or times.
     Words(Vec<u64>),
@@ -283,10 +283,10 @@ impl Column {
         }
     }
 
-    /// Appends a row with this value; with null if the value has another type than the column.
+    /// Appends a row with this value, or with null if the value's type is not the column's type.
     ///
-    /// Call [`Batch::begin_row`] first, once for all columns of a batch. Without that, this method and those below may abort the process
-    /// when there is no memory.
+    /// Call [`Batch::begin_row`] first, once for all columns of a batch. Otherwise this method and those below may abort the process if
+    /// memory runs out.
     ///
     /// # Errors
     ///
@@ -322,7 +322,7 @@ impl Column {
         self.nulls += 1;
     }
 
-    /// Returns the bytes of all texts; `None` for a column of another type. The caller appends the bytes of the next text to them, and then
+    /// Returns the bytes of all texts; `None` if the column is not a text column. The caller appends the next text to these bytes, and then
     /// calls [`Self::end_text`].
     #[inline]
     pub fn text(&mut self) -> Option<&mut Vec<u8>> {
@@ -374,7 +374,7 @@ impl Column {
     }
 }
 
-/// Returns the start of the next text. It fits 32 bits, because the reader limits the bytes of a batch.
+/// Returns the start of the next text. It fits 32 bits, because the reader limits the size of a batch.
 #[inline]
 fn offset(bytes: &[u8]) -> i32 {
     debug_assert!(i32::try_from(bytes.len()).is_ok());
@@ -383,14 +383,14 @@ fn offset(bytes: &[u8]) -> i32 {
     return bytes.len() as i32;
 }
 
-/// Some rows of a table: columns of the same length.
+/// Some rows of a table, as columns of the same length.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// The columns.
     pub columns: Vec<Column>,
     /// The number of complete rows.
     pub rows: usize,
-    /// The number of rows that every column has room for, not counting the bytes of texts.
+    /// How many rows every column has room for, not counting the bytes of texts.
     room: usize,
 }
 
@@ -460,7 +460,8 @@ impl Batch {
         self.columns.iter().map(Column::bytes).sum()
     }
 
-    /// Removes all rows after the first `rows`. Columns may have different lengths before, as after a row that failed halfway.
+    /// Removes all rows after the first `rows`. Before the call, columns may have different lengths, for example after a row that failed
+    /// halfway.
     pub fn truncate(&mut self, rows: usize) {
         for column in &mut self.columns {
             column.truncate(rows);
@@ -468,7 +469,7 @@ impl Batch {
         self.rows = rows;
     }
 
-    /// Returns the rows, and leaves an empty batch with room for as many.
+    /// Returns the rows, and leaves an empty batch with room for as many rows.
     ///
     /// # Errors
     ///

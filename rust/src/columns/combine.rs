@@ -1,11 +1,11 @@
-//! [`Combine`]: keeps one row of each response of the API in tables `usage`.
+//! [`Combine`]: keeps one row for each API response in `usage` tables.
 //!
-//! A response can have several rows, and adding their tokens would count it more than once. A response with several content blocks is
-//! several lines, each with the usage of the whole response. A forked session copies lines into another file. A recorded stream has
-//! the same responses as the transcript.
+//! A response can have several rows, and adding up their tokens would count the response more than once. A response with several content
+//! blocks has several lines, each with the usage of the whole response. A forked session copies lines into another file. A recorded stream
+//! has the same responses as the transcript.
 //!
-//! Rows with the same `message_id` and `request_id` belong to one response. A row without a `message_id` has its `uuid` as the key, and
-//! a row that lacks both is a response of its own. Of the rows of a response, one counts:
+//! Rows with the same `message_id` and `request_id` belong to one response. If a row has no `message_id`, its `uuid` is the key. A row
+//! without both counts as a separate response. Only one row per response counts:
 //!
 //! ```text
 //! 1. a row of a transcript before one of a stream, which has only the output tokens known at the start of the response
@@ -27,30 +27,30 @@ pub trait Rows {
     fn cell(&self, column: usize, row: usize) -> Cell<'_>;
 }
 
-/// The row that counts for a response, among the rows so far.
+/// The row that counts for a response, among the rows added so far.
 #[derive(Clone, Copy, Debug)]
 struct Best {
     table: usize,
     row: usize,
-    /// 0 to 3, from rules 1 and 2 of the module. A row replaces one of the same or a lower rank.
+    /// 0 to 3, from rules 1 and 2 of the module. A row replaces a row of the same or a lower rank.
     rank: u8,
 }
 
-/// Tables, and for each of their rows whether it counts.
+/// Tables, and whether each of their rows counts.
 #[derive(Debug)]
 pub struct Combine<T> {
     types: Vec<Type>,
-    /// The indexes of the columns [`NAMES`]; `None` for an absent one.
+    /// The indexes of the columns [`NAMES`]; `None` for an absent column.
     places: [Option<usize>; 5],
     tables: Vec<T>,
     /// For each row of each table, whether it counts.
     counts: Vec<Vec<bool>>,
-    /// The key of a response -> its index in `answers`.
+    /// Maps a response's key to the response's index in `answers`.
     known: HashMap<Box<[u8]>, usize>,
     answers: Vec<Best>,
 }
 
-/// The columns that form the key and the rank of a row.
+/// The columns that determine a row's key and rank.
 const NAMES: [&str; 5] = [
     "message_id",
     "request_id",
@@ -60,7 +60,7 @@ const NAMES: [&str; 5] = [
 ];
 
 impl<T: Rows> Combine<T> {
-    /// Makes an empty combination for tables with these columns. `None` if `message_id` or `request_id` is not among them.
+    /// Makes an empty combination for tables with these columns. Returns `None` if `message_id` or `request_id` is missing.
     #[must_use]
     pub fn new(columns: &[(String, Type)]) -> Option<Self> {
         let find = |name| {
@@ -84,7 +84,7 @@ impl<T: Rows> Combine<T> {
     ///
     /// # Errors
     ///
-    /// [`NoMemory`]. The rows that were not compared yet then all count.
+    /// [`NoMemory`]. All rows that were not yet compared then count.
     pub fn add(&mut self, rows: T) -> Result<(), NoMemory> {
         let mut counts = with_room(rows.rows())?;
         counts.resize(rows.rows(), true);
@@ -112,13 +112,13 @@ impl<T: Rows> Combine<T> {
             push(&mut key, u8::from(message.is_some()))?;
             append(&mut key, id)?;
             if message.is_some() {
-                // UTF-8 never has the byte 0xff, so the two ids cannot run into each other.
+                // UTF-8 never contains the byte 0xff, so it separates the two ids unambiguously.
                 push(&mut key, 0xff)?;
                 append(&mut key, text(1).unwrap_or(b"\xff"))?;
             }
             let rank = 2 * u8::from(text(3) != Some(b"stream")) + u8::from(text(4).is_none());
             let best = Best { table, row, rank };
-            // The rows of a response mostly follow each other, so compare with the last key before the look-up.
+            // A response's rows usually follow each other, so compare with the last key before the look-up.
             if key != last_key {
                 last = self
                     .known
@@ -148,7 +148,8 @@ impl<T: Rows> Combine<T> {
         Ok(())
     }
 
-    /// Returns the rows that count in some tables, from the table `next` on, and advances `next`; `None` after the last table.
+    /// Returns the rows that count in some tables, starting with the table `next`, and advances `next`. Returns `None` after the last
+    /// table.
     ///
     /// # Errors
     ///

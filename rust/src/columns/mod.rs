@@ -1,7 +1,7 @@
 //! Reads lines into typed Arrow columns, without making an object for a line.
 //!
-//! The basic idea is simple: walk through the object of a line from key to key, copy the values of the wanted keys to their columns, and
-//! skip all other values by their brackets and quotes. With the columns `uuid text first uuid` and `input int first
+//! The basic idea is simple: walk through a line's object from key to key, copy the values of the wanted keys to their columns, and skip
+//! all other values by their brackets and quotes. For example, with the columns `uuid text first uuid` and `input int first
 //! message.usage.input_tokens`:
 //!
 //! ```text
@@ -15,9 +15,9 @@
 //!
 //! * `tree`: the wanted keys; `walk`: finds their values in an object.
 //! * `values`: converts JSON values to text, numbers and times.
-//! * `spec`: the columns of a table, and the rules that fill them; `rows`: makes the rows of one line; `batch`: columns that grow.
+//! * `spec`: the columns of a table, and the rules that fill them; `rows`: makes the rows of one line; `batch`: growing columns.
 //! * `source`: files and bytes to read; `reader`: reads them line by line into batches, and counts problems.
-//! * `combine`: keeps one row of each response that has several.
+//! * `combine`: keeps one row of each response that has several rows.
 
 pub mod batch;
 pub mod combine;

@@ -7,13 +7,13 @@
 //!             at               complete          filled
 //! ```
 //!
-//! When no complete line is left, the start of the next line moves to the front, and the free part is filled by one read. A line that is
-//! longer than the buffer makes it grow until the line is read. The memory in use is this buffer, one batch, and the longest line.
+//! When no complete line is left, the start of the next line moves to the front, and one read fills the free part. If a line is longer than
+//! the buffer, the buffer grows until the line is read. The memory in use is this buffer, one batch, and the longest line.
 //!
-//! Reading the ids and tokens of the table `usage` takes 0.56 CPU seconds per GB (lines of 1.7 KB, AVX2): 0.19 for the kernel's copy of the
-//! pages, 0.07 for validating UTF-8, and 0.30 for the lines. 14 columns with text take 0.74. A buffer of 64 KiB is not faster.
-//! A separate pass that finds the lines before the walk takes 0.03 more.
-// Every operation must be inlined into one function per engine: the compiler emits vector instructions in that function only.
+//! Reading the ids and tokens of the table `usage` takes 0.56 CPU seconds per GB (lines of 1.7 KB, AVX2): 0.19 for the kernel's page copy,
+//! 0.07 for validating UTF-8, and 0.30 for the lines. Reading 14 columns with text takes 0.74. A buffer of 64 KiB is not faster. A separate
+//! pass that finds the lines before the walk would take 0.03 more.
+// Every operation must be inlined into one function per engine: the compiler emits vector instructions only in this function.
 #![allow(clippy::inline_always)]
 
 use std::io;
@@ -32,14 +32,14 @@ use crate::simd::{run, Engine, Level, Operation};
 
 /// The size of the buffer, unless a line is longer.
 pub const BUFFER_BYTES: usize = 256 * 1024;
-/// A batch ends after the line with which it has this many rows or more.
+/// A batch ends after a line if it then has at least this many rows.
 pub const BATCH_ROWS: usize = 16 * 1024;
-/// A batch ends when its values have this many bytes or more (2 MiB). This is checked before each read.
+/// A batch ends when its values have at least this many bytes (2 MiB). The reader checks this before each read.
 pub const BATCH_BYTES: usize = 2 * 1024 * 1024;
-/// The most problems that a report keeps with their places. Later ones are only counted.
+/// The maximum number of problems that a report keeps with their places. It only counts later problems.
 pub const MAX_CASES: usize = 100;
 
-/// The byte order mark of UTF-8.
+/// The UTF-8 byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The decoder's reply to a line.
@@ -49,13 +49,13 @@ pub enum Reply {
     Line(Vec<u8>),
     /// The line is not a JSON object.
     Refused,
-    /// The decoder had no memory for the line.
+    /// The decoder ran out of memory.
     NoMemory,
     /// The decoder failed, for a reason other than the line.
     Failed,
 }
 
-/// A function that decodes a line which this module does not understand.
+/// A function that decodes a line that this module does not understand.
 pub type Decode = Box<dyn Fn(&[u8]) -> Reply + Send + Sync>;
 
 /// What to read from the lines, and how.
@@ -66,7 +66,7 @@ pub struct Plan {
     pub only: Option<Names>,
     /// Whether the first problem ends the pass with [`Failure::Strict`].
     pub strict: bool,
-    /// The most bytes of a line, without its LF.
+    /// The maximum length of a line in bytes, without its LF.
     pub max_line: usize,
     /// Which instructions of the processor to use.
     pub level: Level,
@@ -80,7 +80,7 @@ pub struct Plan {
 pub enum Problem {
     /// A string has a lone surrogate, which was replaced by U+FFFD.
     Surrogate,
-    /// A value has another type than its column, or is out of the type's range, and was replaced by null.
+    /// A value's type is not its column's type, or the value is out of range. The value was replaced by null.
     Misfit,
     /// The line is not a JSON object.
     Invalid,
@@ -99,24 +99,24 @@ pub struct Case {
     pub column: Option<usize>,
     /// The index of the source.
     pub source: usize,
-    /// The bytes of the source before the line.
+    /// The number of bytes before the line in its source.
     pub offset: u64,
 }
 
-/// The counts of one pass over all sources.
+/// What one pass over all sources counted.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Bytes read.
+    /// The number of bytes read.
     pub bytes: u64,
-    /// Lines read, not counting blank ones.
+    /// The number of lines read, not counting blank lines.
     pub lines: u64,
-    /// Lines of kinds that are not wanted.
+    /// The number of lines of unwanted kinds.
     pub skipped: u64,
-    /// Rows made.
+    /// The number of rows made.
     pub rows: u64,
-    /// Lines passed to the decoder.
+    /// The number of lines passed to the decoder.
     pub decoded: u64,
-    /// Lines without a row because they are not JSON objects, are too long, or have too many blocks.
+    /// The number of lines without a row because they are not JSON objects, are too long, or have too many blocks.
     pub invalid: u64,
     /// For each column, the number of lone surrogates in its strings.
     pub surrogates: Vec<u64>,
@@ -144,7 +144,7 @@ impl Report {
         })
     }
 
-    /// Counts a problem that occurred `times` times, and keeps its place if it is one of the first.
+    /// Counts a problem that occurred `times` times, and keeps its place if it is among the first problems.
     fn add(&mut self, case: Case, times: u32) {
         let count = match (case.problem, case.column) {
             (Problem::Surrogate, Some(column)) => &mut self.surrogates[column],
@@ -164,11 +164,11 @@ impl Report {
 pub enum Failure {
     /// Opening or reading the source with this index failed.
     Io(io::Error, usize),
-    /// A line has this problem. Only a plan with [`Plan::strict`] fails for it.
+    /// A line has this problem. Only a plan with [`Plan::strict`] fails because of it.
     Strict(Case),
     /// The decoder failed.
     Decoder,
-    /// There is no memory for a line or for its rows.
+    /// Memory ran out for a line or for its rows.
     NoMemory,
 }
 
@@ -188,19 +188,19 @@ pub struct Reader {
     source: usize,
     open: Option<Open>,
     buffer: Vec<u8>,
-    /// The bytes of the source before the buffer's first byte.
+    /// The number of bytes in the source before the buffer's first byte.
     base: u64,
-    /// The index in the buffer of the next line.
+    /// The index of the next line in the buffer.
     at: usize,
-    /// The index in the buffer after its last LF.
+    /// The index after the last LF in the buffer.
     complete: usize,
     /// Whether the buffer is valid UTF-8 up to `complete`.
     clean: bool,
-    /// The index in the buffer after the bytes that were read.
+    /// The index after the bytes read into the buffer.
     filled: usize,
     /// Whether the source has no more lines to read.
     ended: bool,
-    /// Whether to skip the bytes up to the next LF: they are a line of another range, or a line that is too long.
+    /// Whether to skip the bytes up to the next LF: they belong to a line of another range, or to a line that is too long.
     skipping: bool,
 }
 
@@ -210,7 +210,7 @@ pub fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
 }
 
 impl Reader {
-    /// Makes a reader that begins with the first source. It counts in `report`.
+    /// Creates a reader that begins with the first source. The reader counts in `report`.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl Reader {
         })
     }
 
-    /// Returns the next rows; `None` when all sources are read.
+    /// Returns the next rows; `None` after all sources were read.
     ///
     /// # Errors
     ///
@@ -254,13 +254,13 @@ impl Reader {
                 }
             }
         }
-        // The last batch may have room for many more rows. Return a copy without that room, or the batch itself if there is no memory.
+        // The last batch may have room for many more rows. Return a copy without that room, or the batch itself if memory runs out.
         let left = mem::take(&mut self.rows.batch);
         let left = left.copy().unwrap_or(left);
         Ok(Some(left).filter(|batch| batch.rows > 0))
     }
 
-    /// Makes rows of some lines, reads once, or opens or closes a source. Returns true if the batch is full.
+    /// Takes one step: makes rows of some lines, reads once, or opens or closes a source. Returns true if the batch is full.
     fn step(&mut self) -> Result<bool, Failure> {
         if self.at < self.complete {
             self.lines()?;
@@ -292,8 +292,8 @@ impl Reader {
         Ok(false)
     }
 
-    /// Handles the `read` bytes that were added to the buffer; 0 means the end of the source. Finds the end of the complete lines, and checks
-    /// their UTF-8.
+    /// Handles the `read` bytes that were added to the buffer; 0 means the end of the source. Finds the end of the complete lines, and
+    /// validates their UTF-8.
     fn take(&mut self, read: usize) -> Result<(), Failure> {
         lock(&self.report).bytes += read as u64;
         let begins = self.base == 0 && self.filled < BOM.len();
@@ -333,8 +333,8 @@ impl Reader {
         self.problem(Problem::TooLong, None, 1, begin)
     }
 
-    /// Makes rows of the complete lines in the buffer. Returns early after a line that needs the decoder or has problems, and when the batch
-    /// is full.
+    /// Makes rows of the complete lines in the buffer. Returns early at a line that needs the decoder, after a line with problems, and when
+    /// the batch is full.
     fn lines(&mut self) -> Result<(), Failure> {
         if self.skipping {
             self.skipping = false;
@@ -404,7 +404,7 @@ impl Reader {
         match lines.take(&self.report, false).0 {
             Stop::End => Ok(()),
             Stop::Noted(_) => self.notes(begin),
-            // This module understands every line that the decoder writes. Should it not, report the line instead of losing it silently.
+            // This module understands every line that the decoder writes. If it does not, report the line instead of losing it silently.
             Stop::Unclear => self.problem(Problem::Invalid, None, 1, begin),
             Stop::NoMemory => Err(Failure::NoMemory),
         }
@@ -440,7 +440,7 @@ impl Reader {
     }
 }
 
-/// Moves the part `kept` of a buffer to its start, and makes room for a read after it. Returns the end of the room.
+/// Moves the range `kept` of a buffer to the buffer's start, and makes room for a read after it. Returns the end of the room.
 fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> Result<usize, NoMemory> {
     let length = kept.len();
     if buffer.len() > BUFFER_BYTES && length < BUFFER_BYTES / 2 {
@@ -466,15 +466,15 @@ fn line_end(data: &[u8]) -> usize {
     memchr::memchr(b'\n', data).unwrap_or(data.len())
 }
 
-/// Why [`Lines::take`] has stopped.
+/// Why [`Lines::take`] stopped.
 enum Stop {
     /// All lines were read, or the batch is full.
     End,
-    /// The decoder has to read the next line.
+    /// The decoder must read the next line.
     Unclear,
-    /// The line that begins at this index has problems. It has been read.
+    /// The line that begins at this index was read, but has problems.
     Noted(usize),
-    /// There is no memory for the rows of the next line.
+    /// Memory ran out for the rows of the next line.
     NoMemory,
 }
 
@@ -490,12 +490,12 @@ struct Lines<'a> {
     end: usize,
     /// The name of the file.
     path: Option<&'a [u8]>,
-    /// The bytes of the source before `data`.
+    /// The number of bytes in the source before `data`.
     base: u64,
 }
 
 impl Lines<'_> {
-    /// Makes rows until it has to stop. Returns why, and the index of the next line. With `counts`, it adds the lines to the report; a line
+    /// Makes rows until it must stop. Returns why, and the index of the next line. With `counts`, it adds the lines to the report; a line
     /// that the decoder returned was counted before.
     fn take(mut self, report: &Mutex<Report>, counts: bool) -> (Stop, usize) {
         let before = self.rows.batch.rows;

@@ -9,9 +9,9 @@
 //! a1    0      text      hi    null
 //! a1    1      tool_use  null  t1
 //! ```
-// Every operation must be inlined into one function per engine: the compiler emits vector instructions in that function only. Functions
-// that are too large for that are called by `Engine::call`. With plain calls
-// instead, 14 columns with text take 1.07 CPU seconds per GB, not 0.82.
+// Every operation must be inlined into one function per engine: the compiler emits vector instructions only in this function.
+// `Engine::call` calls the functions that are too large for inlining. With plain calls instead, 14 columns with text would take 1.07 CPU
+// seconds per GB instead of 0.82.
 #![allow(clippy::inline_always)]
 
 use super::batch::{push, Batch, Cell, Column, NoMemory, Type};
@@ -22,12 +22,12 @@ use super::values::{json, text, timestamp, word, Fault, Word};
 use super::walk::{space, walk, Form, Found, Item, List, Value};
 use crate::simd::{Engine, Operation};
 
-/// The most content blocks of a line that become rows. Without a limit, one line could make a batch of any size.
+/// The maximum number of content blocks in a line that become rows. Without a limit, one line could make a batch of any size.
 pub const MAX_BLOCKS: usize = 1 << 16;
 
-/// The most bytes that the rows of one line may have beyond twice the size of the line (64 MiB). Each row repeats the values that the line
-/// has outside of its blocks, so rows can be much larger than their line. With lines of at most 512 MiB, the limit keeps the
-/// offsets of a column within 32 bits.
+/// How many bytes (64 MiB) the rows of one line may have in addition to twice the line's size. Each row repeats the values outside the
+/// line's blocks, so rows can be much larger than their line. With lines of at most 512 MiB, the limit keeps a column's offsets within 32
+/// bits.
 pub const MAX_REPEATED: usize = 64 << 20;
 
 /// A problem of a line.
@@ -44,24 +44,24 @@ pub struct Note {
 /// A line, its file, and its place in the file.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
-    /// Bytes that contain the line, and perhaps more lines after its LF.
+    /// Bytes that contain the line, and possibly more lines after its LF.
     pub data: &'a [u8],
     /// The index in `data` at which the line begins.
     pub at: usize,
     /// The name of the file, as UTF-8.
     pub path: Option<&'a [u8]>,
-    /// The bytes of the file before the line.
+    /// The number of bytes before the line in its file.
     pub offset: u64,
 }
 
-/// The state of [`Rows`] that is not in its columns. It is kept to reuse its memory for the next line.
+/// The state of [`Rows`] other than its columns. It is kept so that the next line reuses its memory.
 #[derive(Debug)]
 struct Work {
-    /// The values found in the object of the line.
+    /// The values found in the line's object.
     line: Found,
-    /// The values found in the object of the row, such as a content block.
+    /// The values found in the row's object, such as a content block.
     block: Found,
-    /// The wanted keys, `type` and `text`, of the objects in a list whose texts are joined.
+    /// The wanted keys (`type` and `text`) of the objects in a list of texts to join.
     parts: Tree,
     /// The values found in such an object.
     part: Found,
@@ -109,7 +109,7 @@ impl Rows {
         })
     }
 
-    /// Returns the batch, and begins another.
+    /// Returns the batch, and begins a new one.
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl Rows {
     ///
     /// # Errors
     ///
-    /// [`Fault::Unclear`] if the decoder has to read the line; [`Fault::NoMemory`]. No row is appended.
+    /// [`Fault::Unclear`] if the decoder must read the line, or [`Fault::NoMemory`]. In both cases no row is appended.
     #[inline(always)]
     pub fn add<E: Engine>(
         &mut self,
@@ -165,7 +165,7 @@ impl Rows {
         Ok((end + 1, !self.work.notes.is_empty()))
     }
 
-    /// Appends a row for each object in the line's list, or one for a string in its place.
+    /// Appends a row for each object in the line's list, or one row for a string in place of the list.
     #[inline(always)]
     fn add_blocks<E: Engine>(
         &mut self,
@@ -212,14 +212,14 @@ impl Rows {
                 }
             }
         }
-        // A list that has items other than objects, or a value other than a list, is a problem of the text column, if there is one.
+        // A list with items other than objects, or a value other than a list, is reported as a problem of the text column, if there is one.
         if texts.is_some() {
             self.work.note(Problem::Misfit, texts, strays.into())?;
         }
         Ok(())
     }
 
-    /// Appends a row. With `bare`, the row is that of a string in place of a list of blocks.
+    /// Appends a row. With `bare`, the row is for a string in place of a list of blocks.
     #[inline(always)]
     fn add_row<E: Engine>(
         &mut self,
@@ -288,8 +288,8 @@ impl Rows {
     }
 }
 
-/// The [`Operation`] that appends a row. Inlining [`Rows::add_row`] into its three callers instead made the library 55 kB larger and
-/// was not faster.
+/// The [`Operation`] that appends a row. Inlining [`Rows::add_row`] into its three callers instead would make the library 55 kB larger, but
+/// not faster.
 struct Row<'a>(&'a mut Rows, &'a Spec, Line<'a>, usize, bool);
 
 impl Operation for Row<'_> {
@@ -303,7 +303,7 @@ impl Operation for Row<'_> {
 }
 
 impl Work {
-    /// Records a problem that occurred `times` times, unless that is 0.
+    /// Records a problem that occurred `times` times; does nothing if `times` is 0.
     #[inline(always)]
     fn note(
         &mut self,
@@ -322,7 +322,7 @@ impl Work {
         Ok(())
     }
 
-    /// Returns the first of these values that is present and not null; an absent one if there is none.
+    /// Returns the first of these values that is present and not null; an absent value if there is none.
     #[inline(always)]
     fn first(&self, data: &[u8], places: &[Origin]) -> Value {
         for place in places {
@@ -386,7 +386,7 @@ impl Work {
     }
 }
 
-/// Converts a value to a cell of this type; `None` if the value has another type.
+/// Converts a value to a cell of this type; `None` if the value has a different type.
 #[inline(always)]
 fn cell<'a, E: Engine>(
     engine: E,

@@ -1,6 +1,6 @@
 //! [`Source`]: a file, a range of a file, or bytes, whose lines are read.
 //!
-//! A range owns the lines that begin in it: `start..stop`. So several readers can share a file without losing or repeating a line:
+//! A range `start..stop` owns the lines that begin in it. So several readers can share a file without losing or repeating a line:
 //!
 //! ```text
 //! {"a":1}\n{"b":2}\n{"c":3}\n
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The bytes of a source.
 #[derive(Debug)]
 pub enum Input {
-    /// A file, which is opened when the reader gets to it.
+    /// A file. The reader opens it when it reaches this source.
     File(PathBuf),
     /// Bytes in memory.
     Bytes(Arc<Vec<u8>>),
@@ -41,7 +41,7 @@ pub struct Source {
 pub enum Open {
     /// An open file.
     File(File),
-    /// Bytes in memory, and the place of the next read.
+    /// Bytes in memory, and the index of the next read.
     Bytes(Cursor<Shared>),
 }
 
@@ -54,7 +54,7 @@ impl Read for Open {
     }
 }
 
-/// The bytes of a source, shared with its [`Open`], in a form that `Cursor` can read.
+/// A source's bytes, shared with its [`Open`], in a type that `Cursor` can read.
 #[derive(Debug)]
 pub struct Shared(Arc<Vec<u8>>);
 
@@ -70,7 +70,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Errors of the system, and `InvalidInput` if the path is not a regular file.
+    /// System errors, and `InvalidInput` if the path is not a regular file.
     pub fn open(&self, at: u64) -> io::Result<Open> {
         Ok(match &self.input {
             Input::File(path) => {
@@ -98,12 +98,12 @@ impl Source {
         })
     }
 
-    /// Returns the number of the line that begins at byte `offset`, from 1. `known` is the offset and the number of an earlier line, such as
-    /// `(0, 1)`. The function reads the bytes in between and counts their LFs.
+    /// Returns the number, counted from 1, of the line that begins at byte `offset`. `known` is an earlier line's offset and number, such
+    /// as `(0, 1)`. The function reads the bytes in between and counts their LFs.
     ///
     /// # Errors
     ///
-    /// Errors of the system.
+    /// System errors.
     pub fn line_number(&self, offset: u64, known: (u64, u64)) -> io::Result<u64> {
         let (start, mut number) = known;
         let mut before = self.open(start)?.take(offset - start);
@@ -122,7 +122,7 @@ impl Source {
 ///
 /// # Errors
 ///
-/// Errors of the system.
+/// System errors.
 pub fn read(from: &mut impl Read, out: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(out) {

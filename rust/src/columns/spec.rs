@@ -1,6 +1,6 @@
 //! [`Spec`]: the columns of a table, and the rules that fill them.
 //!
-//! A table is described by a text, which Python writes. A line that begins with `!` selects lines of the input:
+//! Python describes a table as text. In this text, a line that begins with `!` selects lines of the input:
 //!
 //! ```text
 //! !where assistant user                     only lines whose `type` is one of these
@@ -9,8 +9,8 @@
 //!                                           string in place of the list); without `!each`, one row per line
 //! ```
 //!
-//! Every other line is a column: its name, its type, a rule, and the arguments of the rule. A path is keys joined by dots. A path that
-//! begins with `*.` starts at the object of the row in an `!each` list.
+//! Every other line is a column: its name, its type, a rule, and the rule's arguments. A path consists of keys joined by dots. A path that
+//! begins with `*.` starts at the row's object in an `!each` list.
 //!
 //! ```text
 //! path text path                               the name of the file
@@ -25,16 +25,16 @@
 use super::batch::Type;
 use super::tree::{Slot, Tree};
 
-/// The place of a value that a column uses.
+/// Where a column finds a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A path in the object of the line.
+    /// A path in the line's object.
     Line(Slot),
-    /// A path in the object of the row, such as a content block.
+    /// A path in the row's object, such as a content block.
     Block(Slot),
 }
 
-/// The rule that fills a column. The documentation of the module describes each.
+/// The rule that fills a column. The module documentation describes each rule.
 #[allow(missing_docs)]
 #[derive(Debug)]
 pub enum Rule {
@@ -63,17 +63,17 @@ pub struct Column {
 pub struct Spec {
     /// The columns.
     pub columns: Vec<Column>,
-    /// The keys that columns need of the line's object.
+    /// The keys of the line's object that columns need.
     pub line: Tree,
-    /// The keys that columns need of the row's object, in a list of `!each`.
+    /// The keys of the row's object in an `!each` list that columns need.
     pub block: Tree,
-    /// The key `type` of the line.
+    /// The line's key `type`.
     pub tag: Slot,
     /// `!where`: the types of lines that have rows; empty for all types.
     pub types: Vec<Vec<u8>>,
     /// `!need`: the value that must be an object.
     pub need: Option<Slot>,
-    /// `!each`: the lists; empty if a line is one row.
+    /// `!each`: the lists; empty if each line is one row.
     pub each: Vec<Slot>,
 }
 

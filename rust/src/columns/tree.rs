@@ -1,6 +1,7 @@
 //! [`Tree`]: the wanted keys of an object, and of the objects in it.
 //!
-//! The tree of the paths `type`, `message.id` and `message.usage`. Each key has a number, its *slot*, under which its value is stored:
+//! The example shows the tree of the paths `type`, `message.id` and `message.usage`. Each key has a number, its *slot*. The key's value is
+//! stored under this number:
 //!
 //! ```text
 //! node 0           type (slot 0), message (slot 1) ──► node 1
@@ -13,7 +14,7 @@ use crate::simd::{Engine, Plain};
 /// The number of a wanted key in its tree, from 0.
 pub type Slot = u8;
 
-/// The most keys of a tree. A walk has one bit for each in a `u64`.
+/// The maximum number of keys in a tree. A walk has one bit for each key in a `u64`.
 pub const MAX_SLOTS: usize = 64;
 /// The end of a chain of keys with the same hash.
 const NONE: u8 = u8::MAX;
@@ -48,7 +49,7 @@ pub struct Key {
     next: u8,
 }
 
-/// Returns a hash of a key from its length, its first and its last byte.
+/// Returns a hash of a key's length, first byte and last byte.
 fn hash(name: &[u8]) -> usize {
     let (first, last) = (name.first(), name.last());
     let ends =
@@ -89,7 +90,7 @@ impl Node {
 }
 
 impl Tree {
-    /// Adds a path, which is keys joined by dots, and returns the slot of its last key. `None` if the tree would have more than
+    /// Adds a path (keys joined by dots), and returns the slot of its last key. Returns `None` if the tree would have more than
     /// [`MAX_SLOTS`] keys.
     pub fn want(&mut self, path: &str) -> Option<Slot> {
         let (mut node, mut slot) = (0_usize, None);
@@ -166,7 +167,7 @@ impl Tree {
     #[must_use]
     pub fn key_of_escaped(&self, node: u8, name: &[u8]) -> Option<&Key> {
         // Compare with each key in turn, because decoding the name first would copy it, and it may be as long as the line. All wanted keys
-        // are ASCII, so a byte of them is a code unit.
+        // are ASCII, so each of their bytes is one code unit.
         let mut keys = self.nodes[usize::from(node)].keys.iter();
         keys.find(|key| decoded(name).eq(key.name.iter().copied().map(u16::from)))
     }

@@ -1,17 +1,17 @@
-//! Converts JSON values to text, numbers and times, and checks each byte of them.
-// Every operation must be inlined into one function per engine: the compiler emits vector instructions in that function only.
+//! Converts JSON values to text, numbers and times, and checks each of their bytes.
+// Every operation must be inlined into one function per engine: the compiler emits vector instructions only in this function.
 #![allow(clippy::inline_always)]
 
 use super::batch::{append, push, reserve, NoMemory};
 use super::walk::{ends_word, space, Form, Value};
 use crate::simd::{escape_len, Engine, Operation};
 
-/// Why a line gives no row here.
+/// Why this module cannot make a row of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The line is invalid JSON, or this module does not understand it. The decoder has to read it.
+    /// The line is invalid JSON, or this module does not understand it. The decoder must read it.
     Unclear,
-    /// There is no memory for its values.
+    /// Memory ran out for the line's values.
     NoMemory,
 }
 
@@ -24,11 +24,11 @@ impl From<NoMemory> for Fault {
 /// U+FFFD, which replaces half of a surrogate pair, because UTF-8 cannot express one.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
-/// Appends the text of a string to `out`, without its escapes. Returns how many lone surrogates it replaced by U+FFFD.
+/// Decodes the escapes of a string and appends its text to `out`. Returns how many lone surrogates it replaced by U+FFFD.
 ///
 /// # Errors
 ///
-/// [`Fault::Unclear`] for a control byte or an invalid escape; [`Fault::NoMemory`]. `out` may then have a part of the text.
+/// [`Fault::Unclear`] for a control byte or an invalid escape, or [`Fault::NoMemory`]. `out` may then contain a part of the text.
 #[inline(always)]
 pub fn text<E: Engine>(
     engine: E,
@@ -118,7 +118,7 @@ pub enum Word {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number: as an integer if it has no fraction (`1.0` is one) and fits 64 bits, and as a float.
+    /// A number: as an integer if its value is whole (like `1.0`) and fits 64 bits, and as a float.
     Number(Option<i64>, f64),
 }
 
@@ -126,8 +126,8 @@ pub enum Word {
 ///
 /// # Errors
 ///
-/// [`Fault::Unclear`] if it is not valid JSON, or a number with a fraction or an exponent that is too large for a float. The decoder refuses
-/// such a number as well.
+/// [`Fault::Unclear`] if it is not valid JSON, or if it is a number with a fraction or an exponent that is too large for a float. The
+/// decoder also refuses such a number.
 pub fn word(word: &[u8]) -> Result<Word, Fault> {
     match word {
         b"null" => return Ok(Word::Null),
@@ -187,9 +187,9 @@ pub fn word(word: &[u8]) -> Result<Word, Fault> {
     }
 }
 
-/// Parses a time in ISO 8601 and returns its microseconds since 1970; `None` if it is invalid.
+/// Parses an ISO 8601 time, and returns the microseconds since 1970; `None` if the time is invalid.
 ///
-/// It accepts a date, optionally followed by `T` or a space and a time: `2026-01-31`, `2026-01-31T12:30`, `2026-01-31 12:30:00.5Z`,
+/// Accepts a date, optionally followed by `T` or a space and a time: `2026-01-31`, `2026-01-31T12:30`, `2026-01-31 12:30:00.5Z`,
 /// `2026-01-31T12:30:00+01:00`. Without an offset the time is in UTC. Digits after the microseconds are dropped.
 #[must_use]
 pub fn timestamp(text: &[u8]) -> Option<i64> {
@@ -289,7 +289,7 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
 ///
 /// # Errors
 ///
-/// [`Fault::Unclear`] if it is not; [`Fault::NoMemory`] for the stack of its open brackets.
+/// [`Fault::Unclear`] if it is not, or [`Fault::NoMemory`] if memory runs out for the stack of open brackets.
 #[inline(always)]
 pub fn json<E: Engine>(engine: E, data: &[u8]) -> Result<&[u8], Fault> {
     engine.call(IsJson(data)).map(|()| data)

@@ -1,13 +1,13 @@
 //! Finds the values of the wanted keys ([`Tree`]) in an object, without parsing the other values.
 //!
 //! The basic idea is simple: go from key to key. If a key is wanted and its value is an object with wanted keys, go into that object. Skip
-//! every other value: a string ends at the next quote that is not escaped, and a container at the bracket that matches its first.
-//! [`crate::kinds::scan`] does the same for a fixed set of keys. Lists are skipped as well; [`List`] walks the objects in a list.
+//! every other value: a string ends at the next quote that is not escaped, and a container ends at the bracket that matches its opening
+//! bracket. [`crate::kinds::scan`] does the same for a fixed set of keys. The walk also skips lists; [`List`] walks the objects in a list.
 //!
-//! The line is *unclear* if its structure is not that of a JSON object, or if a wanted key is there twice. The decoder then reads it.
+//! The line is *unclear* if its structure is not that of a JSON object, or if it has a wanted key twice. The decoder then reads the line.
 //!
 //! The time is linear in the size of the object, and there is no recursion. Every search ends at the LF of the line.
-// Every operation must be inlined into one function per engine: the compiler emits vector instructions in that function only.
+// Every operation must be inlined into one function per engine: the compiler emits vector instructions only in this function.
 #![allow(clippy::inline_always)]
 
 use super::batch::{with_room, NoMemory};
@@ -15,7 +15,7 @@ use super::tree::{Slot, Tree};
 use crate::kinds::string::decoded;
 use crate::simd::Engine;
 
-/// The type of a value, as its first byte shows it.
+/// The type of a value, determined from its first byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// The key is absent.
@@ -25,15 +25,15 @@ pub enum Form {
     Plain,
     /// A string with a backslash.
     Escaped,
-    /// A number, `true`, `false` or `null`; or invalid JSON without brackets and quotes.
+    /// A number, `true`, `false` or `null`, or invalid JSON without brackets or quotes.
     Word,
-    /// An object. If it has wanted keys, the [`Value`] has only its start.
+    /// An object. If it has wanted keys, only the start of its [`Value`] is set.
     Object,
     /// An array.
     Array,
 }
 
-/// The place of a value in the data.
+/// Where a value is in the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Value {
     /// The type of the value.
@@ -45,7 +45,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// Returns the bytes of the value, for a string those between its quotes, still escaped.
+    /// Returns the bytes of the value. For a string, these are the bytes between its quotes, including escapes.
     #[inline]
     #[must_use]
     pub fn of(self, data: &[u8]) -> &[u8] {
@@ -120,7 +120,7 @@ impl Found {
         self.values[usize::from(slot)]
     }
 
-    /// Sets the result to that of an object with only this key and value.
+    /// Sets the result as if the object had only this key and value.
     pub fn set_only(&mut self, slot: Option<Slot>, value: Value) {
         self.seen = 0;
         if let Some(slot) = slot {
@@ -171,14 +171,14 @@ pub enum Item {
     End,
 }
 
-/// A walk through the items of an array.
+/// Iterates over the items of an array.
 #[derive(Debug)]
 pub struct List {
     /// The index of the next byte to read.
     at: usize,
     /// The index after the array, found by its brackets.
     end: usize,
-    /// Whether the next item is the first, before which there is no comma.
+    /// Whether the next item is the first item, which has no comma before it.
     first: bool,
 }
 
@@ -204,7 +204,7 @@ impl List {
     ) -> Option<Item> {
         self.at = space(data, self.at);
         if data.get(self.at) == Some(&b']') {
-            // If the items were read correctly, this bracket is the one that the count of brackets has found.
+            // If the items were read correctly, this bracket is the one that counting brackets found.
             return (self.at + 1 == self.end).then_some(Item::End);
         }
         if !self.first {
@@ -229,7 +229,7 @@ impl List {
     }
 }
 
-/// The place of a walk in the data. Its methods return `None` if the line is unclear.
+/// Where a walk is in the data. Its methods return `None` if the line is unclear.
 struct Walker<'a, E: Engine> {
     data: &'a [u8],
     at: usize,
@@ -300,7 +300,7 @@ impl<E: Engine> Walker<'_, E> {
         }
     }
 
-    /// Returns the next byte; an LF at the end of the data, which ends a line as well.
+    /// Returns the next byte, or an LF at the end of the data.
     #[inline(always)]
     fn byte(&self) -> u8 {
         self.data.get(self.at).map_or(b'\n', |&byte| byte)
@@ -334,7 +334,7 @@ impl<E: Engine> Walker<'_, E> {
         Some(Value { form, start, end })
     }
 
-    /// Skips any value, and returns its place.
+    /// Skips any value, and returns where it is.
     #[inline(always)]
     fn value(&mut self, engine: E) -> Option<Value> {
         let start = self.at;
@@ -364,7 +364,8 @@ impl<E: Engine> Walker<'_, E> {
     }
 }
 
-/// Returns true for the bytes that end a number or a word: white space, brackets, quotes, `,` and `:`. None of them begins a word.
+/// Returns true for the bytes that end a number or a word: white space, brackets, quotes, `,` and `:`. A word never begins with one of
+/// these bytes.
 #[inline(always)]
 pub(super) fn ends_word(byte: u8) -> bool {
     const ENDS: [bool; 256] = {
