@@ -4,15 +4,15 @@
 //! works with all versions of CPython, and without it. Some details of objects could differ between versions. [`load`] tests each of them on
 //! an object of this interpreter:
 //!
-//! * how references are counted ([`Counting`]): a function call for each would take a sixth of the time of a message;
+//! * how references are counted ([`Counting`]): calling a function for each reference would take a sixth of the time of a message;
 //! * where the characters of a string and the bytes of a `bytes` begin;
-//! * that a capsule begins with its pointer and its name;
+//! * whether a capsule begins with its pointer and its name;
 //! * the layout of small ints ([`Digit`]), and of lists and dicts ([`Containers`]).
 //!
 //! # Invariants
 //!
-//! The caller of any function here and in [`object`](super::object) holds the interpreter's lock, and [`load`] has returned
-//! true before.
+//! Before a caller uses any function here or in [`object`](super::object), it must hold the interpreter's lock, and [`load`] must have
+//! returned true.
 
 #![allow(clippy::inline_always)] // A load or two each, for every value.
 
@@ -62,22 +62,23 @@ pub struct Buffer {
 
 macro_rules! api {
     (objects: $($object:ident),*; $( $function:ident: fn($($argument:ty),*) $(-> $result:ty)?; )*) => {
-        /// The functions, by their names, and the addresses of the objects.
+        /// CPython's functions, by name, and the addresses of some objects.
         #[allow(non_snake_case)]
         pub struct Api {
             $( pub $function: unsafe extern "C" fn($($argument),*) $(-> $result)?, )*
             $( pub $object: Pointer, )*
             /// How references are counted.
             pub counting: Counting,
-            /// The offset in bytes of the characters in a string of ASCII.
+            /// The offset in bytes of the characters in an ASCII string.
             pub characters: usize,
-            /// The offset of the data in a `bytes` object, whose third word is its length. If `None`, CPython's functions return pointer and length.
+            /// The offset of the data in a `bytes` object, whose third word is its length. If `None`, CPython's functions return the
+            /// pointer and the length.
             pub bytes: Option<usize>,
             /// Whether the third word of a capsule is its pointer, and the fourth its name.
             pub capsules_are_words: bool,
-            /// How a whole number of one digit is read.
+            /// How to read a one-digit int.
             pub digit: Digit,
-            /// How lists and dicts are read.
+            /// How to read lists and dicts.
             pub containers: Containers,
             /// The offset in bytes of the characters in a string that is not ASCII; `None` if strings do not have the layout of [`flags`].
             pub wide_characters: Option<usize>,
@@ -166,7 +167,7 @@ fn symbol(name: &'static str) -> Option<*mut c_void> {
 /// How an object counts its references.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
-    /// In a word of 64 bits: CPython 3.10 and 3.11.
+    /// In a 64-bit word: CPython 3.10 and 3.11.
     Word,
     /// In the low 32 bits of a word, negative for an immortal object: CPython 3.12 and 3.13.
     HalfWord,
@@ -184,11 +185,11 @@ static API: Cell = Cell(UnsafeCell::new(MaybeUninit::uninit()));
 /// Returns the functions and layouts that [`load`] has found.
 #[inline(always)]
 pub fn api() -> &'static Api {
-    // SAFETY: each caller runs after `load` has returned true, and so has written the cell; see the invariants of this module.
+    // SAFETY: each caller runs after `load` returned true, so `load` has written the cell; see the invariants of this module.
     unsafe { (*API.0.get()).assume_init_ref() }
 }
 
-/// Keeps this library loaded until the process ends. The interpreter may call or free its functions while it shuts down, after
+/// Keeps this library loaded until the process ends. While the interpreter shuts down, it may call or free the library's functions after
 /// cffi has closed the library. Returns false on failure.
 pub fn keep_loaded() -> bool {
     // SAFETY: the address is in this library, and its path ends with a zero; opening it again only counts it once more.
@@ -209,7 +210,7 @@ pub struct Lock(c_int, unsafe extern "C" fn(c_int));
 impl Lock {
     /// Releases the lock.
     pub fn release(self) {
-        // SAFETY: the lock was taken by the matching function.
+        // SAFETY: the matching function took the lock.
         unsafe { (self.1)(self.0) }
     }
 }
@@ -233,14 +234,14 @@ pub unsafe fn lock() -> Option<Lock> {
 /// The minor versions of CPython 3 whose layouts this module knows.
 const KNOWN: std::ops::RangeInclusive<u32> = 10..=13;
 
-/// Looks up the functions, and tests the layouts that may differ between versions. Returns false if the process has no CPython, or one of
-/// an unknown version.
+/// Looks up the functions, and tests the layouts that may differ between versions. Returns false if the process has no CPython, or an
+/// unknown version of it.
 ///
 /// # Safety
 ///
 /// The caller must hold the interpreter's lock if there is an interpreter.
 pub unsafe fn load() -> bool {
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller guarantees it.ALL
     unsafe {
         let Some(mut api) = find() else {
             return false;
@@ -267,9 +268,9 @@ pub unsafe fn load() -> bool {
     true
 }
 
-/// Returns the offset of the characters in an ASCII string, if a short and a long string have the same.
+/// Returns the offset of the characters in an ASCII string, if a short and a long string have the same offset.
 unsafe fn probe_characters(api: &Api) -> Option<usize> {
-    // SAFETY: as of `load`; the first two words of an object are there in every known version.
+    // SAFETY: as of `load`; every known version has the first two words of an object.
     unsafe {
         let mut found = [0usize; 2];
         for (found, len) in found.iter_mut().zip([8, 100]) {
@@ -281,7 +282,7 @@ unsafe fn probe_characters(api: &Api) -> Option<usize> {
             let mut size = 0;
             let bytes = (api.PyUnicode_AsUTF8AndSize)(string, &raw mut size);
             *found = (bytes as usize).wrapping_sub(string as usize);
-            // Without a global lock (a free-threaded build), the class is not the second word.
+            // In a free-threaded build, the class is not the second word.
             let has_class = string.cast::<Pointer>().add(1).read() == api.PyUnicode_Type;
             (api.Py_DecRef)(string);
             if size != len || !has_class {
@@ -292,7 +293,7 @@ unsafe fn probe_characters(api: &Api) -> Option<usize> {
     }
 }
 
-/// Returns the offset of the bytes in a `bytes` object, if a short and a long object have the same.
+/// Returns the offset of the bytes in a `bytes` object, if a short and a long object have the same offset.
 unsafe fn probe_bytes(api: &Api) -> Option<usize> {
     // SAFETY: as of `load`; the third word of an object of variable size is within it.
     let at = |text: &[u8]| unsafe {
@@ -333,7 +334,7 @@ unsafe fn probe_capsules(api: &Api) -> bool {
     }
 }
 
-/// How an int below 2 to the power of 30 is laid out: a word for sign and size, then its one digit.
+/// The layout of an int below 2 to the power of 30: a word for the sign and the size, then its only digit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Digit {
     /// The word is the number of digits, negative for a negative int. Up to CPython 3.11.
@@ -357,7 +358,7 @@ impl Digit {
     #[inline(always)]
     #[must_use]
     pub unsafe fn value(self, number: Pointer) -> Option<i64> {
-        // SAFETY: an int has room for a digit. That of 0 may be uninitialized: its value is not used.
+        // SAFETY: an int has room for a digit. The digit of 0 may be uninitialized, but its value is not used.
         unsafe {
             let size = number.cast::<i64>().add(Self::WORDS - 1).read();
             let digit = || i64::from(number.cast::<u32>().add(2 * Self::WORDS).read());
@@ -371,7 +372,7 @@ impl Digit {
     }
 }
 
-/// Finds the layout of ints by tests on a few ints.
+/// Finds the layout of ints by testing a few ints.
 unsafe fn probe_digit(api: &Api) -> Digit {
     const MOST: i64 = (1 << 30) - 1;
     const TRIED: [i64; 9] = [0, 1, -1, 7, 1000, MOST, -MOST, MOST + 1, i64::MIN];
@@ -393,17 +394,17 @@ unsafe fn probe_digit(api: &Api) -> Digit {
         .unwrap_or(Digit::Function)
 }
 
-/// The layouts of lists and dicts that this interpreter has. With them, the writer reads items without a function call, which would take a
-/// third of the time to write an item.
+/// Which known layouts this interpreter's lists and dicts have. If the writer knows the layout, it reads items without a function call. The
+/// call would take a third of the time to write an item.
 pub struct Containers {
-    /// The third word of a list is its length, the fourth the address of its items.
+    /// Whether the third word of a list is its length, and the fourth the address of its items.
     pub list: bool,
-    /// A dict has the address of its [`Keys`], then a null, unless it shares the keys with other dicts. After [`Keys`] come the
-    /// index, and the [`Entries`]. CPython 3.11 to 3.13.
+    /// Whether a dict has the address of its [`Keys`], and then a null, unless it shares the keys with other dicts. The index and the
+    /// [`Entries`] follow the [`Keys`]. CPython 3.11 to 3.13.
     dict: bool,
 }
 
-/// The head of the keys of a dict: the size of the index, whether all keys are strings, and the number of pairs.
+/// The header of a dict's keys: the size of the index, whether all keys are strings, and the number of pairs.
 #[repr(C)]
 struct Keys {
     references: Size,
@@ -415,14 +416,14 @@ struct Keys {
     entries: Size,
 }
 
-/// The entries of a dict. An entry is a key and its value; in a dict that may have keys other than strings, the hash of the key comes
-/// first. The value of a removed key is null.
+/// The entries of a dict. An entry is a key and its value; in a dict that may have keys other than strings, the key's hash comes first. The
+/// value of a removed key is null.
 pub struct Entries {
     /// The key of the next entry.
     key: *const Pointer,
-    /// The number of entries that are left.
+    /// The number of remaining entries.
     left: usize,
-    /// The number of words of an entry.
+    /// The number of words in an entry.
     words: usize,
 }
 
@@ -437,7 +438,7 @@ impl Default for Entries {
 }
 
 impl Entries {
-    /// Returns the key and the value of the next entry whose key is not removed.
+    /// Returns the key and the value of the next entry whose key was not removed.
     ///
     /// # Safety
     ///
@@ -445,7 +446,7 @@ impl Entries {
     #[inline(always)]
     pub unsafe fn next(&mut self) -> Option<(Pointer, Pointer)> {
         while self.left != 0 {
-            // SAFETY: an entry is left, and the caller promises that the dict still has it.
+            // SAFETY: an entry is left, and the caller guarantees that the dict still has it.
             let (key, value) = unsafe { (self.key.read(), self.key.add(1).read()) };
             self.key = self.key.wrapping_add(self.words);
             self.left -= 1;
@@ -471,7 +472,7 @@ impl Containers {
     /// Lists must have the known layout. `list` must be a list, and must not change while the items are used.
     #[inline(always)]
     pub unsafe fn items<'a>(list: Pointer) -> &'a [Pointer] {
-        // SAFETY: the caller promises the layout, and that the list does not change. An empty list may have null as the address.
+        // SAFETY: the caller guarantees the layout, and that the list does not change. An empty list may have null as the address.
         unsafe {
             let list = list.cast::<usize>().add(Self::LIST_LENGTH);
             let (len, items) = (list.read(), list.add(1).read() as *const Pointer);
@@ -493,7 +494,7 @@ impl Containers {
         if !self.dict {
             return None;
         }
-        // SAFETY: the caller promises a dict, and `probe_containers` has tested the layout.
+        // SAFETY: the caller guarantees a dict, and `probe_containers` tested the layout.
         unsafe {
             let dict = dict.cast::<*const Keys>();
             let keys = dict.add(Self::DICT_KEYS).read();
@@ -517,7 +518,7 @@ impl Containers {
     }
 }
 
-/// Tests the layout of lists and dicts, for several lengths, and for dicts with removed keys.
+/// Tests the layout of lists and dicts of several lengths, and of dicts with removed keys.
 unsafe fn probe_containers(api: &Api, minor: u32) -> Containers {
     let read = Containers {
         list: true,
@@ -556,7 +557,7 @@ unsafe fn is_list_read(api: &Api, len: u8) -> bool {
     }
 }
 
-/// Returns whether [`Containers::entries`] reads a dict with `len` keys correctly, of which some are removed, before and after the dict gets a
+/// Returns whether [`Containers::entries`] correctly reads a dict with `len` keys, some of them removed, before and after the dict gets a
 /// key that is not a string.
 unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
     // SAFETY: as of `load`; each new reference is given up.
@@ -604,8 +605,8 @@ unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
     }
 }
 
-/// The layout of a string: its length, its hash, and these bits. An ASCII string has its characters next. Any other has the length
-/// and the address of its UTF-8, if that was made before.
+/// The layout of a string: its length, its hash, and these bits. In an ASCII string, the characters follow. In any other string, the length
+/// and the address of its UTF-8 follow, if CPython has already made the UTF-8.
 pub mod flags {
     /// The index of the word with the length.
     pub const LENGTH: usize = 2;
@@ -613,9 +614,9 @@ pub mod flags {
     pub const WORD: usize = 4;
     /// The bit of a string whose characters are in the object itself.
     pub const COMPACT: u32 = 1 << 5;
-    /// The bit of a string of ASCII.
+    /// The bit of an ASCII string.
     pub const ASCII: u32 = 1 << 6;
-    /// Both.
+    /// Both bits.
     pub const ASCII_TOO: u32 = COMPACT | ASCII;
     /// Returns the number of bytes of a character: 1, 2 or 4.
     #[must_use]
@@ -624,7 +625,7 @@ pub mod flags {
     }
 }
 
-/// Returns the offset of the characters in strings that are not ASCII, if strings of each width have the layout of [`flags`].
+/// Returns the offset of the characters in strings that are not ASCII, if strings of every width have the layout of [`flags`].
 unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
     const TEXTS: [(&CStr, u32, [u32; 2]); 4] = [
         (c"ab", flags::COMPACT | flags::ASCII | 1 << 2, [0x61, 0x62]),
@@ -634,7 +635,7 @@ unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
     ];
     let mut candidates = [16, 24].into_iter().map(|more| api.characters + more);
     candidates.find(|&wide| {
-        // SAFETY: as of `load`; a new string is read up to its last character, and its UTF-8 is made by CPython.
+        // SAFETY: as of `load`; a new string is read up to its last character, and CPython makes its UTF-8.
         TEXTS.iter().all(|&(text, bits, [first, second])| unsafe {
             let bytes = text.to_bytes();
             #[allow(clippy::cast_possible_wrap)] // It is short.

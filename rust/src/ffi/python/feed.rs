@@ -1,4 +1,4 @@
-//! Turns a chunk into messages in one native call: finds the lines and reads them.
+//! Turns a chunk into messages in one native call: finds and reads the lines.
 //!
 //! The basic idea is simple: for the chunk `{"type":"user",…}\n[1]\n`, the call returns the list `[UserMessage(…), None]`, and one fall for the
 //! line `[1]`.
@@ -15,15 +15,15 @@ use crate::lines::place::Place;
 use crate::stream::Sink;
 use crate::typed::{Line, Reader};
 
-/// A line that Python has to decode or to report.
+/// A line that Python must decode or report.
 pub struct Fall {
     /// The index of its `None` in the list of messages.
     index: usize,
-    /// The bytes of the line without the LF. Of a line over the limit only the head.
+    /// The bytes of the line without its LF, or the head of a line over the limit.
     line: Object,
     /// The place of the line in the stream.
     place: Place,
-    /// The number of the class to plan, so that the reader can read such lines; -1 if a plan does not help.
+    /// The number of the class that Python must plan before the reader can read such lines; -1 if a plan does not help.
     wanted: i64,
     /// The length of a line over the limit in bytes, without the LF; -1 for any other line.
     too_long: i64,
@@ -49,12 +49,12 @@ struct Collected<'a> {
     falls: &'a mut Vec<Fall>,
     unknown: u64,
     max_line_bytes: usize,
-    /// True after a message or a fall was lost for lack of memory.
+    /// True if a message or a fall was lost because memory ran out.
     is_full: bool,
 }
 
 impl Collected<'_> {
-    /// Adds the result of a line. `line` has its LF.
+    /// Adds the result of a line. `line` includes its LF.
     #[inline]
     fn put(&mut self, read: Line<Object>, line: &[u8], place: Place) {
         if self.messages.try_reserve(1).is_err() {
@@ -105,20 +105,20 @@ impl Collected<'_> {
 pub enum Fed {
     /// The list of messages, if the chunk has no falls.
     Messages(Object),
-    /// The tuple `(messages, falls)`. `messages` has a None in the place of each fall.
+    /// The tuple `(messages, falls)`. `messages` has `None` in place of each fall.
     Rest(Object),
-    /// None of the chunk was consumed; Python has to decode it.
+    /// The chunk was not consumed, so Python must decode it.
     Nothing,
 }
 
-/// Feeds a chunk to the line buffer with this handle, and reads the lines that the chunk completes. Returns `None` without memory.
+/// Feeds a chunk to the line buffer with this handle, and reads the lines that the chunk completes. Returns `None` if memory runs out.
 pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
     let taken = BUFFERS.with(handle, |lines| take(lines, state, data));
     let State {
         messages, falls, ..
     } = state;
     let result = match taken {
-        // The handle was refused. The fallback raises the exception for the reason.
+        // The handle was refused. The fallback raises the exception that explains why.
         Err(_) => Some(Fed::Nothing),
         Ok(true) => fed(messages, falls),
         Ok(false) => None,
@@ -128,7 +128,7 @@ pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
     result
 }
 
-/// Returns the result of a chunk; `None` without memory.
+/// Returns the result of a chunk; `None` if memory runs out.
 fn fed(messages: &mut Vec<Option<Object>>, falls: &mut Vec<Fall>) -> Option<Fed> {
     let messages = list(messages.drain(..).map(|it| it.unwrap_or_else(none)))?;
     if falls.is_empty() {
@@ -139,7 +139,7 @@ fn fed(messages: &mut Vec<Option<Object>>, falls: &mut Vec<Fall>) -> Option<Fed>
     Some(Fed::Rest(tuple([messages, falls])?))
 }
 
-/// Reads the lines that a chunk completes. Returns false if a line was lost for lack of memory.
+/// Reads the lines that a chunk completes. Returns false if a line was lost because memory ran out.
 fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> bool {
     let mut reading = Reading {
         reader: &mut state.reader,
@@ -159,7 +159,7 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> bool {
     taken.is_ok() && !found.is_full
 }
 
-/// Calls the reader. After a panic of the reader, all lines fall through to Python.
+/// Calls the reader. If the reader panics, all later lines fall through to Python.
 struct Reading<'a> {
     reader: &'a mut Reader<Python>,
     has_panicked: &'a mut bool,
@@ -217,7 +217,7 @@ impl Sink for Reading<'_> {
     }
 }
 
-/// Returns true if a line has only white space.
+/// Returns true if a line contains only white space.
 pub fn is_blank(line: &[u8]) -> bool {
     line.iter()
         .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))

@@ -1,8 +1,8 @@
-//! Builtin functions for CPython. Python calls them without cffi, which takes a tenth of the time of a call through cffi.
+//! Builtin functions for CPython. Python calls them without cffi. Such a call takes a tenth of the time of a call through cffi.
 //!
-//! `install` puts the functions into a dict. They never release the interpreter's lock, so one thread at a time uses a reader. But making
-//! an object may start a garbage collection, which may run other code. If the other code uses the same reader, the reader is *busy*, and
-//! msgspec decodes the line.
+//! `install` puts the functions into a dict. They never release the interpreter's lock, so only one thread at a time uses a reader. But
+//! making an object may start a garbage collection, and the collection may run other code. If the other code uses the same reader, the
+//! reader is *busy*, and msgspec decodes the line.
 
 mod api;
 mod feed;
@@ -26,14 +26,14 @@ use crate::typed::{Line, Reader};
 struct State {
     reader: Reader<Python>,
     is_busy: bool,
-    /// True after a call of `stop`. The reader reads nothing more.
+    /// True after a call of `stop`. The reader then reads no more lines.
     is_stopped: bool,
-    /// True after a panic in the reader. The reader reads nothing more.
+    /// True after a panic in the reader. The reader then reads no more lines.
     has_panicked: bool,
-    /// The messages of the present chunk, with `None` in the place of each of `falls`. Both are empty between calls.
+    /// The messages of the current chunk, with `None` in place of each line in `falls`. Both lists are empty between calls.
     messages: Vec<Option<Object>>,
     falls: Vec<Fall>,
-    /// The number of the class to plan, so that the reader can read the last line of `read_line`; -1 if a plan does not help.
+    /// The number of the class that Python must plan before the reader can read the last line of `read_line`; -1 if a plan does not help.
     wanted: i64,
 }
 
@@ -214,7 +214,7 @@ fn bound(method: &'static Method, capsule: &Object) -> Option<Object> {
     }
 }
 
-/// Returns the address of the value that a capsule owns.
+/// Returns the address of a capsule's value.
 ///
 /// # Safety
 ///
@@ -237,8 +237,8 @@ unsafe extern "C" fn drop_reader(capsule: Pointer) {
     unsafe { drop(Box::from_raw(value_of::<State>(capsule, READER))) }
 }
 
-/// Calls `run` with the state. Calls `otherwise` instead if the reader is busy or stopped, or has panicked. A panic may leave the reader
-/// in a wrong state, so after one the reader is not used again.
+/// Calls `run` with the state. Calls `otherwise` instead if the reader is busy or stopped, or has panicked. A panic may leave the reader in
+/// a wrong state, so the reader is not used again after a panic.
 ///
 /// # Safety
 ///
@@ -249,7 +249,7 @@ unsafe fn with_reader<T>(
     otherwise: impl FnOnce() -> T,
     run: impl FnOnce(&mut State) -> T,
 ) -> T {
-    // SAFETY: because of `is_busy`, one caller at a time runs `run`.
+    // SAFETY: because of `is_busy`, only one caller at a time runs `run`.
     let state = unsafe { &mut *state };
     if state.is_busy || state.is_stopped || state.has_panicked {
         return otherwise();
@@ -264,7 +264,7 @@ unsafe fn with_reader<T>(
 }
 
 unsafe extern "C" fn change_plan(capsule: Pointer, additions: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with the capsule that the function is bound to, and an argument that is alive.
+    // SAFETY: CPython calls this with the function's capsule and a live argument.
     body(|| unsafe {
         with_reader(value_of(capsule, READER), nothing, |state| {
             let changed = plan::change(&mut state.reader, &Object::borrowed(additions));
@@ -282,7 +282,7 @@ unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
     })
 }
 
-/// Reads one line, given as bytes or str, with or without its LF. Returns `None` if msgspec has to decode the line.
+/// Reads one line, given as bytes or str, with or without its LF. Returns `None` if msgspec must decode the line.
 ///
 /// # Safety
 ///
@@ -297,12 +297,12 @@ unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
         }
         None
     };
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller guarantees it.ALL
     unsafe { with_line(line, read) }
 }
 
 unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
-    // SAFETY: as above. Nothing here runs other code, which might use the state.
+    // SAFETY: as above. This does not run any other code that might use the state.
     body(|| unsafe {
         let state = value_of::<State>(capsule, READER);
         let wanted = std::mem::replace(&mut (*state).wanted, -1);
@@ -352,9 +352,9 @@ unsafe extern "C" fn serve_decode(capsule: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// Returns for each of some objects the index of the word of an instance that holds the object; -1 if no word or several words do.
+/// Returns, for each of some objects, the index of the instance's word that holds the object; -1 if no word or several words hold it.
 unsafe extern "C" fn slots_of(_: Pointer, argument: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with an argument that is alive. The instance has as many words as the argument says.
+    // SAFETY: CPython calls this with a live argument. The instance has as many words as the argument says.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let (instance, words) = (plan::item(&argument, 0)?, plan::index_at(&argument, 1)?);
@@ -434,7 +434,7 @@ fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) ->
     }
 }
 
-/// Returns the contents of a `bytes` object; `None` for an object of any other class, also of a class that derives from `bytes`.
+/// Returns the contents of a `bytes` object; `None` for an object of any other class, including subclasses of `bytes`.
 ///
 /// # Safety
 ///
@@ -458,12 +458,12 @@ unsafe fn bytes_of<'a>(object: Pointer) -> Option<&'a [u8]> {
     }
 }
 
-/// A buffer of a Python object. Dropping it releases the buffer, also after a panic.
+/// A buffer of a Python object. Dropping the value releases the buffer, even after a panic.
 struct Held(Buffer);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // SAFETY: the buffer comes from `PyObject_GetBuffer`, and only this releases it.
+        // SAFETY: the buffer comes from `PyObject_GetBuffer`, and only this function releases it.
         unsafe { (api().PyBuffer_Release)(&raw mut self.0) }
     }
 }
@@ -475,8 +475,8 @@ impl Drop for Held {
 /// `object` must be alive.
 unsafe fn with_bytes<T>(object: Pointer, run: impl FnOnce(&[u8]) -> T) -> Option<T> {
     let mut buffer = std::mem::MaybeUninit::<Buffer>::uninit();
-    // SAFETY: see `api`. The bytes stay in memory until the buffer is released. Python code that calls us promises not to change them
-    // during the call.
+    // SAFETY: see `api`. The bytes stay in memory until the buffer is released. The Python code that calls this function must not change
+    // them during the call.
     unsafe {
         if (api().PyObject_GetBuffer)(object, buffer.as_mut_ptr(), 0) != 0 {
             return None;

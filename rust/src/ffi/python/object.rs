@@ -1,7 +1,7 @@
 //! [`Object`]: a reference to an object of CPython. [`Python`]: the builder that makes objects for the reader.
 //!
-//! The basic idea is simple: an instance of a Struct is two words, the reference count and the class, and then one word for each field with
-//! the address of its value. The builder allocates an instance, and writes the addresses into its words.
+//! The basic idea is simple: an instance of a Struct consists of two words, the reference count and the class, and then one word per field
+//! with the address of the field's value. The builder allocates an instance, and writes the addresses into its words.
 
 #![allow(clippy::inline_always)] // To count a reference takes an instruction or two.
 
@@ -13,7 +13,7 @@ use std::vec::Drain;
 use super::api::{api, Counting, Pointer, Size};
 use crate::typed::{Builder, MAX_DEPTH};
 
-/// A reference to an object. Dropping it gives the reference up.
+/// A counted reference to an object. Dropping it releases the reference.
 pub struct Object(NonNull<std::ffi::c_void>);
 
 impl Object {
@@ -39,7 +39,7 @@ impl Object {
     /// `pointer` must be a live object.
     #[inline]
     pub unsafe fn borrowed(pointer: Pointer) -> Self {
-        // SAFETY: the caller promises a live object, so the pointer is not null. The reference is counted before it is made.
+        // SAFETY: the caller guarantees a live object, so the pointer is not null. The reference is counted before the `Object` is created.
         unsafe {
             increase(pointer);
             Self(NonNull::new_unchecked(pointer))
@@ -52,7 +52,7 @@ impl Object {
         self.0.as_ptr()
     }
 
-    /// Hands the reference over to the caller, who has to give it up.
+    /// Hands the reference over to the caller, which must release it.
     #[inline]
     pub fn release(self) -> Pointer {
         let pointer = self.pointer();
@@ -66,14 +66,14 @@ impl Object {
         unsafe { class_of(self.pointer()) }
     }
 
-    /// Returns the address of the word of the object with this index.
+    /// Returns the address of the object's word with this index.
     ///
     /// # Safety
     ///
     /// The object must have more than `index` words.
     #[inline]
     pub unsafe fn slot(&self, index: usize) -> *mut Pointer {
-        // SAFETY: the caller promises that the object has this word.
+        // SAFETY: the caller guarantees that the object has this word.
         unsafe { self.pointer().cast::<Pointer>().add(index) }
     }
 }
@@ -96,7 +96,7 @@ impl Drop for Object {
 
 #[inline(always)]
 unsafe fn increase(object: Pointer) {
-    // SAFETY: the caller promises a live object, and `load` has tested where and how CPython counts its references.
+    // SAFETY: the caller guarantees a live object, and `load` tested where and how CPython counts its references.
     unsafe {
         match api().counting {
             Counting::Word => *object.cast::<i64>() += 1,
@@ -112,7 +112,7 @@ unsafe fn increase(object: Pointer) {
     }
 }
 
-/// Counts `count` more references to an object.
+/// Adds `count` to an object's reference count.
 #[inline(always)]
 unsafe fn increase_by(object: Pointer, count: usize) {
     // SAFETY: as in `increase`.
@@ -156,12 +156,12 @@ pub fn bytes(data: &[u8]) -> Option<Object> {
     }
 }
 
-/// A class of Structs, and the values of a new instance. An instance is the [`HEADER`], and then a slot for each field.
+/// A class of Structs, and the values of a new instance. An instance consists of the [`HEADER`], followed by a slot for each field.
 pub struct StructClass {
     class: Object,
     /// The value of each slot, or null.
     image: Vec<Pointer>,
-    /// The different objects in `image`, and how often `image` has each.
+    /// The different objects in `image`, and how often each occurs there.
     shared: Vec<(Object, usize)>,
 }
 
@@ -202,11 +202,11 @@ impl StructClass {
     }
 }
 
-/// A record or dict that [`stamp`](Builder::stamp) copies with other values in some slots.
+/// A record or dict that [`stamp`](Builder::stamp) copies, with new values in some slots.
 pub enum Template {
     /// A Struct.
     Struct(StructTemplate),
-    /// A dict, and the keys whose values each copy gets anew.
+    /// A dict, and the keys that get new values in each copy.
     Dict(Object, Vec<Object>),
 }
 
@@ -218,15 +218,15 @@ pub struct StructTemplate {
     slots: Vec<usize>,
 }
 
-/// The number of words of an instance before its first slot: the reference count and the class.
+/// The number of words before an instance's first slot: the reference count and the class.
 pub const HEADER: usize = 2;
 
 /// Makes CPython's objects.
 #[derive(Default)]
 pub struct Python {
-    /// Maps the address of a class to the number of words of an instance.
+    /// Maps the address of a class to the number of words in its instances.
     words: HashMap<usize, usize, AddressHashing>,
-    /// The attribute name `_reason`, made when it is first needed.
+    /// The attribute name `_reason`, created when it is first needed.
     reason: Option<Object>,
 }
 
@@ -255,7 +255,7 @@ impl Hasher for AddressHasher {
 }
 
 impl Python {
-    /// Registers a class of Structs. `defaults` has an item for each slot of an instance.
+    /// Registers a class of Structs. `defaults` has one item per slot of an instance.
     pub fn class(&mut self, class: Object, defaults: Vec<Option<Object>>) -> StructClass {
         let words = HEADER + defaults.len();
         self.words.insert(class.pointer() as usize, words);
@@ -263,8 +263,8 @@ impl Python {
     }
 
     /// Returns true if a program cannot change the object: it is neither a list nor a dict, nor a Struct that contains one. (Structs are
-    /// frozen.) `depth` is the number of lists, dicts and Structs around the object. Below [`MAX_DEPTH`], items are shared in any case; see
-    /// [`copy_within`](Self::copy_within).
+    /// frozen.) `depth` is the number of lists, dicts and Structs around the object. Deeper than [`MAX_DEPTH`], items are shared in any
+    /// case; see [`copy_within`](Self::copy_within).
     ///
     /// # Safety
     ///
@@ -286,12 +286,12 @@ impl Python {
         }
     }
 
-    /// Copies a value inside `depth` lists, dicts and Structs. Below the depth that the reader reads, the copy shares the items: only a program
-    /// can have put them there, with `msgspec.structs.force_setattr`, and they may form a cycle.
+    /// Copies a value inside `depth` lists, dicts and Structs. Deeper than the reader's maximum depth, the copy shares the items. Only a
+    /// program can have put them there, with `msgspec.structs.force_setattr`, and they may form a cycle.
     fn copy_within(&mut self, value: &Object, depth: usize) -> Option<Object> {
         let class = value.class();
-        // SAFETY: see `api`. The items of a container stay alive, because no code runs here that changes the container. Each slot of a
-        // complete instance contains an object.
+        // SAFETY: see `api`. A container's items stay alive, because no code that changes the container runs here. Each slot of a complete
+        // instance contains an object.
         unsafe {
             if is_plain(class) || depth > MAX_DEPTH {
                 return Some(value.clone());
@@ -333,7 +333,7 @@ impl Python {
                 return Some(value.clone());
             }
             let copy = Object::owned((api()._PyObject_New)(class))?;
-            // If a slot cannot be copied, dropping the copy must not find stray bytes in it.
+            // If copying a slot fails, the copy is dropped, and must not contain stray bytes.
             copy.slot(HEADER).write_bytes(0, words - HEADER);
             for slot in HEADER..words {
                 let item = self.slot(value, slot)?;
@@ -359,8 +359,8 @@ impl Builder for Python {
 
     #[inline]
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Object> {
-        // SAFETY: see `api`. A new string of ASCII has room for its characters, and no other code has it yet. CPython shares its
-        // strings of fewer than two characters: those must not be written to.
+        // SAFETY: see `api`. A new string of ASCII has room for its characters, and no other code has it yet. CPython shares strings of
+        // fewer than two characters, so they must not be written to.
         unsafe {
             if is_ascii && bytes.len() > 1 {
                 let string = Object::owned((api().PyUnicode_New)(size(bytes.len()), 127))?;
@@ -419,7 +419,7 @@ impl Builder for Python {
         pairs: Drain<'_, Object>,
     ) -> Option<Object> {
         let count = pairs.len() / 2;
-        // SAFETY: see `api`. All arguments are alive. `kind` is a class derived from dict, which Python has put into the plan.
+        // SAFETY: see `api`. All arguments are alive. `kind` is a subclass of dict that Python put into the plan.
         unsafe {
             let dict = Object::owned((api().PyObject_CallNoArgs)(kind.pointer()))?;
             fill(&dict, pairs)?;
@@ -443,7 +443,7 @@ impl Builder for Python {
 
     #[inline]
     fn set(&mut self, record: &mut Object, slot: usize, value: Object) {
-        // SAFETY: `slots_of` has found the slots of the plan in an instance. Each has a default, which the record owns, see `plan`.
+        // SAFETY: `slots_of` found the plan's slots in an instance. Each slot has a default that the record owns (see `plan`).
         unsafe {
             decrease(record.slot(slot).replace(value.release()));
         }
@@ -455,7 +455,7 @@ impl Builder for Python {
     }
 
     fn slot(&mut self, record: &Object, slot: usize) -> Option<Object> {
-        // SAFETY: the slot is one of the plan, as in `set`. It contains the address of a live object, or null.
+        // SAFETY: the slot is from the plan, as in `set`. It contains the address of a live object, or null.
         unsafe {
             if record.class() == api().PyDict_Type {
                 return entry(record, slot).map(|(_, value)| value);
@@ -467,7 +467,7 @@ impl Builder for Python {
 
     fn template(&mut self, record: &Object, slots: Vec<usize>) -> Option<Template> {
         let class = record.class();
-        // SAFETY: as in `slot`. The class of a live record is alive.
+        // SAFETY: as in `slot`. A live record's class is alive.
         unsafe {
             if class == api().PyDict_Type {
                 let keys = slots
@@ -497,7 +497,7 @@ impl Builder for Python {
                     for (&slot, value) in template.slots.iter().zip(&values[first..]) {
                         copy.slot(slot).write(value.pointer());
                     }
-                    // The copy has taken over the references.
+                    // The copy took over the references.
                     values.set_len(first);
                     Some(copy)
                 }
@@ -536,7 +536,7 @@ impl Builder for Python {
     }
 }
 
-/// Returns the key of a dict at this position, and its value.
+/// Returns the key at this position of a dict, and its value.
 ///
 /// # Safety
 ///
@@ -554,19 +554,19 @@ unsafe fn entry(dict: &Object, index: usize) -> Option<(Object, Object)> {
     }
 }
 
-/// The longest character in bytes of UTF-8.
+/// The maximum length in bytes of a character in UTF-8.
 const LONGEST_CHARACTER: usize = 4;
 
-/// A string of at least two characters. If some are not ASCII, they begin at byte `characters` of the object.
+/// Returns a string of at least two characters. If some are not ASCII, the characters begin at byte `characters` of the object.
 ///
-/// CPython's own decoder guesses the width of the characters, and copies the string when the guess was wrong.
+/// CPython's own decoder guesses the width of the characters, and copies the string if the guess was wrong.
 ///
 /// # Safety
 ///
 /// See `api`. `characters` must be the offset that [`load`](super::api::load) found.
 unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
     let (len, highest) = text.bytes().fold((0, 0), |(len, highest), byte| {
-        // Does not count continuation bytes.
+        // This does not count continuation bytes.
         (len + usize::from(byte & 0xc0 != 0x80), byte.max(highest))
     });
     let most = match highest {
@@ -574,7 +574,7 @@ unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
             characters = api().characters;
             0x7f
         }
-        // UTF-8 lead bytes up to this value start characters below U+0100; the next range starts those below U+10000.
+        // UTF-8 lead bytes up to this value start characters below U+0100; the bytes in the next range start characters below U+10000.
         0x80..=0xc3 => 0xff,
         0xc4..=0xef => 0xffff,
         0xf0.. => 0x10_ffff,

@@ -12,16 +12,16 @@ use super::{body, with_line, TAKES_ONE};
 use crate::kinds::scan::{KindSpans, ScanLine};
 use crate::simd::{run, Level};
 
-/// Maximum number of kinds to remember. The same as `MAX_KNOWN` in kinds.py.
+/// The maximum number of kinds to remember, as `MAX_KNOWN` in kinds.py.
 const MAX_KNOWN: usize = 1024;
-/// Maximum length of the three tags of a remembered kind together, in bytes. The same as `LONGEST_KNOWN` in kinds.py.
+/// The maximum total length in bytes of a remembered kind's three tags, as `LONGEST_KNOWN` in kinds.py.
 const LONGEST_KNOWN: usize = 256;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The state of `peek`.
 struct State {
-    /// `peek`, written in Python.
+    /// The Python implementation of `peek`.
     fallback: Object,
     /// `Kind` objects that the fallback has returned, by their [`Tags`].
     known: HashMap<Vec<u8>, Object>,
@@ -37,7 +37,7 @@ pub static NEW_PEEK: Method = Method {
 };
 
 unsafe extern "C" fn new_peek(_: Pointer, argument: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with an argument that is alive.
+    // SAFETY: CPython calls this with a live argument.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let fallback = item(&argument, 0)?;
@@ -48,8 +48,8 @@ unsafe extern "C" fn new_peek(_: Pointer, argument: Pointer) -> Pointer {
     })
 }
 
-/// The three tags of a line, as a key of [`State::known`]: for each tag a quote, its bytes as in the line, and an LF. An absent tag is
-/// an LF alone. Within a line there is no LF, so lines of different kinds have different keys.
+/// A line's three tags, as a key of [`State::known`]: for each tag a quote, its bytes as in the line, and an LF. An absent tag is only an
+/// LF. A line does not contain an LF, so lines of different kinds have different keys.
 ///
 /// The key of `{"type":"system","subtype":"init"}` is `"system`, LF, `"init`, LF, LF.
 struct Tags {
@@ -87,7 +87,7 @@ impl Tags {
     }
 }
 
-/// Returns the tags of a line, which may begin with a byte order mark. Returns `None` if the fallback has to find the kind.
+/// Returns the tags of a line, which may begin with a byte order mark. Returns `None` if the fallback must find the kind.
 fn tags_of(line: &[u8]) -> Option<Tags> {
     let start = if line.starts_with(BOM) { BOM.len() } else { 0 };
     let found = run(Level::Fast, ScanLine(line, start));

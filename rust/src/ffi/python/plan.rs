@@ -1,5 +1,5 @@
-//! Turns the tuples of plans.py into additions to the plan of a reader. The items of a tuple are in the order of the fields of the Rust
-//! struct.
+//! Turns the tuples of plans.py into additions to the plan of a reader. The items of a tuple are in the same order as the Rust struct's
+//! fields.
 
 use super::api::{api, Size};
 use super::object::{Object, Python, StructClass, HEADER};
@@ -10,18 +10,18 @@ use crate::typed::Reader;
 
 /// Adds `(classes, first_kind, kinds, shapes, tops, open_types, unknown)` to the plan of a reader:
 ///
-/// * `classes`: the new number of classes.
-/// * `first_kind`: the index of the first of `kinds`. These replace existing kinds from this index on.
+/// * `classes`: the number of classes after the addition.
+/// * `first_kind`: the index of the first item of `kinds`. The items replace existing kinds from this index on.
 /// * `kinds`: for each new kind `(may_be, item, members, tag_key, words, unknown)`. A member is `(class, tag)`. A word is
 ///   `(bytes, string)`. `unknown` is None or `(class, reason)`.
 /// * `shapes`: for each newly planned class `(class, (type, words, tag, fields, extra))`, or `(class, None)` if the lines of the class
-///   always fall through. A field is `(key, kind, slot, defaults)`. Its kind is None if the field is the tag. `defaults` has one item or
-///   none. `extra` is the slot of the dict with all other keys, or None.
+///   always fall through. A field is `(key, kind, slot, defaults)`. Its kind is None if the field is the tag. `defaults` has one item or is
+///   empty. `extra` is the slot of the dict with all other keys, or None.
 /// * `tops`: for each new class of a line `(type, subtype, class)`. The subtype may be None.
-/// * `open_types`: types such as `system`, which have a class for subtypes that are not in `tops`.
+/// * `open_types`: types such as `system` that have a class for subtypes that are not in `tops`.
 /// * `unknown`: None or `(class of unknown lines, reason for an unknown type, reason for an unknown subtype)`.
 ///
-/// Returns `None` for a tuple of another form.
+/// Returns `None` for any other tuple.
 pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
     let classes = index_at(additions, 0)?;
     let first_kind = index_at(additions, 1)?;
@@ -120,7 +120,7 @@ fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
         return Some(None);
     }
     let words = index_at(&row, 1)?;
-    // A required field has None until the reader has read its value.
+    // A required field contains None until the reader has read its value.
     let mut defaults = vec![Some(none()); words.checked_sub(HEADER)?];
     let mut required = 0;
     let mut field = |(index, row): (usize, &Object)| {
@@ -170,7 +170,7 @@ fn top(row: &Object) -> Option<Top> {
 
 // --- tuples
 
-/// Returns an item of a tuple; `None` if the tuple is shorter, or for any other object.
+/// Returns an item of a tuple; `None` if the tuple is too short or the object is not a tuple.
 pub fn item(tuple: &Object, index: Size) -> Option<Object> {
     // SAFETY: see `api`. The tuple is alive, and so are its items.
     unsafe {
@@ -183,7 +183,7 @@ pub fn item(tuple: &Object, index: Size) -> Option<Object> {
     }
 }
 
-/// Returns all items of a tuple; `None` for any other object.
+/// Returns all items of a tuple; `None` if the object is not a tuple.
 pub fn items(tuple: &Object) -> Option<Vec<Object>> {
     // SAFETY: see `api`.
     let len = unsafe { (api().PyTuple_Size)(tuple.pointer()) };
@@ -195,7 +195,7 @@ pub fn items(tuple: &Object) -> Option<Vec<Object>> {
     (0..len).map(|index| item(tuple, index)).collect()
 }
 
-/// Returns all items of the tuple that is at an index of `tuple`.
+/// Returns all items of the tuple at an index of `tuple`.
 pub fn items_at(tuple: &Object, index: Size) -> Option<Vec<Object>> {
     items(&item(tuple, index)?)
 }

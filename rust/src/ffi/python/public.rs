@@ -1,8 +1,8 @@
 //! The public functions `Decoder.feed` and `decode`, and tools to define more native functions: `peek`, `encode`.
 //!
-//! Each native function replaces a function written in Python, its *fallback*. For every case that the native function cannot handle,
-//! it calls the fallback with the same arguments. The reverse, a Python function that calls a native one, is slower: a call of a Python
-//! function takes as long as reading a short line.
+//! Each native function replaces a function written in Python, its *fallback*. For every case that the native function cannot handle, it
+//! calls the fallback with the same arguments. The reverse, a Python function that calls a native one, is slower: calling a Python function
+//! takes as long as reading a short line.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, CStr, CString};
@@ -16,8 +16,8 @@ use super::{
     body, bytes_of, value_of, with_bytes, with_reader, Feed, State, FEEDER, READER, TAKES_ONE,
 };
 
-/// `METH_FASTCALL | METH_KEYWORDS`: the arguments come in one array, the positional arguments first. A tuple has the names of the keyword
-/// arguments.
+/// `METH_FASTCALL | METH_KEYWORDS`: CPython passes the arguments in one array, positional arguments first, and the names of the keyword
+/// arguments in a tuple.
 const TAKES_ANY: c_int = 0x80 | 0x02;
 
 /// The C type of a function with the flags [`TAKES_ANY`].
@@ -27,7 +27,7 @@ pub type TakesAny = unsafe extern "C" fn(Pointer, *const Pointer, Size, Pointer)
 pub fn method(name: &'static CStr, function: TakesAny, doc: Vec<u8>) -> Option<&'static Method> {
     Some(Box::leak(Box::new(Method {
         name: name.as_ptr(),
-        // SAFETY: CPython calls the function by the type that belongs to the flags, which is `TakesAny`.
+        // SAFETY: CPython calls the function with the type that belongs to the flags: `TakesAny`.
         function: unsafe {
             std::mem::transmute::<TakesAny, unsafe extern "C" fn(Pointer, Pointer) -> Pointer>(
                 function,
@@ -38,7 +38,7 @@ pub fn method(name: &'static CStr, function: TakesAny, doc: Vec<u8>) -> Option<&
     })))
 }
 
-/// Returns a new builtin function. `arguments` is a tuple of the fallback, the name of its module, and the docstring.
+/// Returns a new builtin function. `arguments` is a tuple: the fallback, its module's name, and the docstring.
 pub fn function(name: &'static CStr, function: TakesAny, arguments: &Object) -> Option<Object> {
     let module = item(arguments, 1)?;
     let method = method(name, function, bytes_at(arguments, 2)?)?;
@@ -52,7 +52,7 @@ pub fn function(name: &'static CStr, function: TakesAny, arguments: &Object) -> 
     }
 }
 
-/// The state of a native function, stored in a static. A function without a bound object can be pickled by its name.
+/// The state of a native function. It is in a static, because only a function without a bound object can be pickled by name.
 pub struct Cell<T>(pub UnsafeCell<Option<T>>);
 
 // SAFETY: the value is read and written only while this thread holds the interpreter's lock.
@@ -66,12 +66,12 @@ impl<T> Cell<T> {
 
 /// The state of `Decoder.feed`.
 struct FeedState {
-    /// Index of the word of a `Decoder` that holds the attribute `_feeder`: a capsule of `new_feed`. While the word holds any other
-    /// object, or null, the fallback takes the chunks.
+    /// The index of the word in a `Decoder` that holds the attribute `_feeder`, a capsule of `new_feed`. If the word holds null or any
+    /// other object, the fallback takes the chunks.
     slot: usize,
-    /// `Decoder.feed`, written in Python.
+    /// The Python implementation of `Decoder.feed`.
     fallback: Object,
-    /// `Decoder._take`. It gets each chunk with falls, and their messages.
+    /// `Decoder._take`, which gets the messages and the falls of each chunk that has falls.
     take: Object,
 }
 
@@ -81,7 +81,7 @@ static FEED: Cell<FeedState> = Cell::new();
 struct DecodeState {
     /// The capsule of the reader; `None` until a reader has called `serve_decode`.
     reader: Option<Object>,
-    /// `decode`, written in Python.
+    /// The Python implementation of `decode`.
     fallback: Object,
 }
 
@@ -102,7 +102,7 @@ pub static NEW_DECODE: Method = Method {
 };
 
 unsafe extern "C" fn new_feed_method(_: Pointer, argument: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with an argument that is alive.
+    // SAFETY: CPython calls this with a live argument.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let state = FeedState {
@@ -119,7 +119,7 @@ unsafe extern "C" fn new_feed_method(_: Pointer, argument: Pointer) -> Pointer {
 }
 
 unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with an argument that is alive.
+    // SAFETY: CPython calls this with a live argument.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let state = DecodeState {
@@ -138,7 +138,7 @@ unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
 ///
 /// This thread must hold the interpreter's lock.
 pub unsafe fn serve_decode(capsule: Object) {
-    // SAFETY: the caller promises it. Dropping the old capsule may run other code, so it is dropped last.
+    // SAFETY: the caller guarantees it. Dropping the old capsule may run other code, so it is dropped last.
     let before = unsafe { (*DECODE.0.get()).as_mut() }.map(|state| state.reader.replace(capsule));
     drop(before);
 }
@@ -149,7 +149,7 @@ pub unsafe fn serve_decode(capsule: Object) {
 ///
 /// This thread must hold the interpreter's lock.
 pub unsafe fn replace<T>(cell: &Cell<T>, value: T) {
-    // SAFETY: the caller promises it. Dropping the old state may run other code, so it is dropped last.
+    // SAFETY: the caller guarantees it. Dropping the old state may run other code, so it is dropped last.
     let before = unsafe { (*cell.0.get()).replace(value) };
     drop(before);
 }
@@ -161,7 +161,7 @@ unsafe extern "C" fn feed(
     count: Size,
     names: Pointer,
 ) -> Pointer {
-    // SAFETY: CPython calls this with an instance of the class, and an instance has the slot. `arguments` has `count` live positional
+    // SAFETY: CPython calls this with an instance of the class, and every instance has the slot. `arguments` has `count` live positional
     // arguments, then one live argument for each of `names`.
     unsafe {
         let Some(state) = (*FEED.0.get()).as_ref() else {
@@ -196,8 +196,8 @@ unsafe extern "C" fn feed(
     }
 }
 
-/// Calls a function with `count` positional arguments and one keyword argument for each of `names`. Returns the result; null after the
-/// function has raised an exception.
+/// Calls a function with `count` positional arguments and one keyword argument for each of `names`. Returns the result; null if the
+/// function raised an exception.
 ///
 /// `PyObject_Vectorcall` does the same, but CPython 3.10 does not export this function.
 ///
@@ -211,7 +211,7 @@ pub unsafe fn call(
     count: usize,
     names: Pointer,
 ) -> Pointer {
-    // SAFETY: see `api`; the caller promises the rest.
+    // SAFETY: see `api`; the caller guarantees the rest.
     unsafe {
         if names.is_null() {
             return (api().PyObject_VectorcallDict)(
@@ -236,14 +236,15 @@ pub unsafe fn call(
     }
 }
 
-/// Feeds a chunk to the line buffer of `feeder`. Returns [`Fed::Nothing`] if the fallback has to take the chunk, and `None` if memory runs out.
+/// Feeds a chunk to the line buffer of `feeder`. Returns [`Fed::Nothing`] if the fallback must take the chunk, and `None` if memory runs
+/// out.
 ///
 /// # Safety
 ///
 /// `feeder` must be alive or null, and `chunk` must be alive.
 #[inline]
 unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
-    // SAFETY: the caller promises it. A capsule with the name `FEEDER` owns a `Feed`.
+    // SAFETY: the caller guarantees it. A capsule with the name `FEEDER` owns a `Feed`.
     unsafe {
         if feeder.is_null() || class_of(feeder) != api().PyCapsule_Type {
             return Some(Fed::Nothing);
@@ -258,7 +259,7 @@ unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
                 Some(data) => feed::feed(handle, state, data),
                 None => {
                     with_bytes(chunk, |data| feed::feed(handle, state, data)).unwrap_or_else(|| {
-                        // The fallback raises an exception with a better text.
+                        // The fallback raises an exception with a clearer text.
                         (api().PyErr_Clear)();
                         Some(Fed::Nothing)
                     })

@@ -20,24 +20,24 @@ pub static BARE_LINES: Method = Method {
 };
 
 unsafe extern "C" fn lines_with_ends(_: Pointer, block: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with an argument that is alive.
+    // SAFETY: CPython calls this with a live argument.
     body(|| unsafe { with_bytes(block, |data| split(data, Some))? })
 }
 
 unsafe extern "C" fn bare_lines(_: Pointer, block: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with an argument that is alive.
+    // SAFETY: CPython calls this with a live argument.
     body(|| unsafe { with_bytes(block, |data| split(data, bare))? })
 }
 
-/// Returns a line without its LF and one CR before it; `None` if the line is blank.
+/// Returns a line without its LF and without a CR before the LF; `None` if the line is blank.
 fn bare(line: &[u8]) -> Option<&[u8]> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     (!is_blank(line)).then_some(line)
 }
 
-/// Returns a list with `part(line)` for each line of `data`, without the lines for which `part` returns `None`. `part` gets a line with its
-/// LF. If memory runs out, raises `MemoryError` and returns `None`.
+/// Returns a list with `part(line)` for each line of `data`, without the lines for which `part` returns `None`. `part` gets each line with
+/// its LF. If memory runs out, raises `MemoryError` and returns `None`.
 fn split<'a>(data: &'a [u8], part: impl Fn(&'a [u8]) -> Option<&'a [u8]>) -> Option<Object> {
     let mut lines = Vec::new();
     let mut add = |line| {

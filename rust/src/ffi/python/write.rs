@@ -1,4 +1,4 @@
-//! The functions `encode` and `encode_lines` of Python, and the [`Source`] that reads CPython's objects for the [`Writer`].
+//! Python's functions `encode` and `encode_lines`, and the [`Source`] that reads CPython's objects for the [`Writer`].
 
 #![allow(clippy::inline_always)] // A load or two each, for every value.
 
@@ -15,8 +15,8 @@ use super::{body, bool, none, tuple, TAKES_NONE, TAKES_ONE};
 use crate::simd::{Ascii, Words};
 use crate::typed::{Field, FieldSlot, Seen, Shape, Source, Text, Unwritten, Writer};
 
-/// An object that stays alive and unchanged for `'a`: there is a reference to the object or to its container, this thread holds
-/// the interpreter's lock, and nothing is called that could run other code.
+/// An object that stays alive and unchanged for `'a`: there is a reference to the object or its container, this thread holds the
+/// interpreter's lock, and this thread does not call anything that could run other code.
 #[derive(Clone, Copy)]
 struct Still<'a>(NonNull<std::ffi::c_void>, PhantomData<&'a ()>);
 
@@ -42,7 +42,7 @@ impl<'a> Still<'a> {
     /// The object must have more than `index` machine words.
     #[inline]
     unsafe fn word(self, index: usize) -> Pointer {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees it.
         unsafe { self.pointer().cast::<Pointer>().add(index).read() }
     }
 
@@ -52,14 +52,14 @@ impl<'a> Still<'a> {
         unsafe { class_of(self.pointer()) }
     }
 
-    /// The [`flags`] of a string.
+    /// Returns the [`flags`] of a string.
     ///
     /// # Safety
     ///
     /// The object must be a string.
     #[inline(always)]
     unsafe fn flags(self) -> u32 {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees it.
         unsafe { self.pointer().cast::<u32>().add(2 * flags::WORD).read() }
     }
 
@@ -70,8 +70,8 @@ impl<'a> Still<'a> {
     /// The object must be a string.
     #[inline(always)]
     unsafe fn ascii(self) -> Option<Ascii<'a>> {
-        // SAFETY: `load` has tested that strings have the layout of `flags`; a string has as many characters as it says, and does not
-        // change. The bytes before the characters are the header of the object. A length is never negative.
+        // SAFETY: `load` tested that strings have the layout of `flags`. A string has as many characters as its length says, and does not
+        // change. The bytes before the characters are the object's header. A length is never negative.
         unsafe {
             if self.flags() & flags::ASCII_TOO != flags::ASCII_TOO {
                 return None;
@@ -92,7 +92,7 @@ impl<'a> Still<'a> {
     ///
     /// The object must be a string.
     unsafe fn text(self) -> Option<Text<'a>> {
-        // SAFETY: `load` has tested that strings have the layout of `flags`. The lengths of a string are those of its characters and of its
+        // SAFETY: `load` tested that strings have the layout of `flags`. The two lengths in a string are those of its characters and of its
         // UTF-8.
         unsafe {
             let bits = self.flags();
@@ -135,21 +135,21 @@ fn whole_number(value: Still<'_>) -> Seen<Still<'_>> {
 /// `Py_TPFLAGS_DICT_SUBCLASS`.
 const IS_DICT: u64 = 1 << 29;
 
-/// The fields of a class.
+/// The fields of a class, as the writer needs them.
 struct Fields {
     /// The places of all fields. `kept` keeps the values of `omitted` alive.
     all: Vec<FieldSlot>,
     /// The slot of the dict with keys that have no field.
     extra: usize,
-    /// The places of the fields that are not [known](Source::is_known), and of `extra`. In groups of four; repeats of the last place
-    /// fill the last group.
+    /// The places of the fields that are not [known](Source::is_known), and of `extra`. They are in groups of four, and the last place is
+    /// repeated to fill the last group.
     unknown: Vec<[FieldSlot; 4]>,
     #[allow(dead_code)] // It only keeps the values alive.
     kept: Vec<Object>,
 }
 
 impl Fields {
-    /// Returns these fields, of which none is known yet.
+    /// Returns these fields. No field is known yet.
     fn new(all: Vec<FieldSlot>, extra: usize, kept: Vec<Object>) -> Self {
         let mut fields = Self {
             all,
@@ -178,7 +178,7 @@ impl Fields {
 struct Classes {
     /// `(address of a class, shape)`; the address is 0 in an empty place. At most half of the places are used.
     places: Vec<(usize, usize)>,
-    /// Keeps the classes alive, so that their addresses stay theirs.
+    /// Keeps the classes alive, so that no other class gets the same address.
     kept: Vec<Object>,
 }
 
@@ -197,7 +197,7 @@ impl Classes {
     #[inline(always)]
     fn place(places: &[(usize, usize)], class: usize) -> usize {
         let last = places.len() - 1;
-        // The lowest bits of all addresses are equal. The number of places is a power of two.
+        // Objects are aligned, so the lowest four bits of their addresses are always the same. The number of places is a power of two.
         let mut at = (class >> 4 ^ class >> 10) & last;
         while places[at].0 != class && places[at].0 != 0 {
             at = (at + 1) & last;
@@ -205,7 +205,7 @@ impl Classes {
         at
     }
 
-    /// Returns the shape of a class, perhaps [`Self::NONE`]; `None` for a class that was not added.
+    /// Returns the shape of a class, which may be [`Self::NONE`]; `None` if the class was not added.
     #[inline(always)]
     fn shape(&self, class: usize) -> Option<usize> {
         let (found, shape) = self.places[Self::place(&self.places, class)];
@@ -238,18 +238,17 @@ struct Objects {
 }
 
 impl Objects {
-    /// Returns what a value is, if its class has no shape and is not one of JSON's, such as a subclass of `dict`.
+    /// Returns the type of a value whose class has no shape and is not a JSON type, such as a subclass of `dict`.
     #[inline(never)]
     fn of_class<'a>(&self, class: Still<'a>) -> Seen<Still<'a>> {
         if self.classes.shape(class.pointer() as usize).is_some() {
             return Seen::Other;
         }
-        // SAFETY: both are live classes, since the class of a class is a class. This thread holds the interpreter's lock.
+        // SAFETY: both are live classes, because the class of a class is a class. This thread holds the interpreter's lock.
         if unsafe { (api().PyType_IsSubtype)(class.class(), self.meta.pointer()) } != 0 {
             return Seen::Unplanned(class);
         }
-        // As msgspec does: methods that such a class overrides are not called.
-        // SAFETY: it is a live class.
+        // Like msgspec, this does not call methods that such a class overrides. SAFETY: the object is a live class.
         #[allow(clippy::useless_conversion)] // Where a long has 64 bits.
         if u64::from(unsafe { (api().PyType_GetFlags)(class.pointer()) }) & IS_DICT != 0 {
             return Seen::Dict;
@@ -384,7 +383,7 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn field(&self, record: Still<'a>, at: &FieldSlot) -> Field<Still<'a>> {
-        // SAFETY: `slots_of` has found the slots in an instance. Each has an object, or null.
+        // SAFETY: `slots_of` found the slots in an instance. Each contains an object or null.
         unsafe {
             let value = record.word(at.slot);
             if value as usize == at.omitted || value == self.unset.pointer() {
@@ -437,7 +436,7 @@ impl<'a> Source<'a> for Objects {
 
 /// The keys of a dict with their values.
 struct Pairs<'a> {
-    /// The pairs that are still to be read from the memory of the dict.
+    /// The pairs that remain to be read from the dict's memory.
     left: Entries,
     /// The dict, if its layout is unknown and `PyDict_Next` has to return each pair; otherwise null.
     called: Pointer,
@@ -470,21 +469,21 @@ impl<'a> Iterator for Pairs<'a> {
 /// The state that the functions share. It is static, because a function that is bound to an object cannot be pickled by name.
 struct State {
     writer: Writer<Objects, Fields, Object>,
-    /// Whether the state is in use, or `stop` was called. Then the fallback encodes everything.
+    /// True while the state is in use, and after `stop` was called. The fallback then encodes everything.
     is_busy: bool,
     /// The class that needs a shape before the last message can be written natively.
     wanted: Option<Object>,
-    /// The function in Python, which encodes everything else.
+    /// The Python function that encodes everything else.
     fallback: Object,
 }
 
 static STATE: Cell<State> = Cell::new();
 
-/// Returns the state and marks it as in use; `None` if it is in use already.
+/// Returns the state and marks it as in use; `None` if it is already in use.
 ///
 /// # Safety
 ///
-/// The interpreter's lock is held. The caller clears `is_busy`, and does not use the state after that.
+/// The caller must hold the interpreter's lock. It must clear `is_busy`, and must not use the state after that.
 unsafe fn state<'a>() -> Option<&'a mut State> {
     // SAFETY: the caller holds the lock, and `is_busy` admits one caller at a time.
     unsafe {
@@ -539,7 +538,7 @@ static STOP: Method = Method {
 };
 
 unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with an argument that is alive.
+    // SAFETY: CPython calls this with a live argument.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let state = State {
@@ -566,11 +565,11 @@ unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
     })
 }
 
-/// The length in bytes from which written lines are appended to the result.
+/// Once the written lines have this many bytes, they are appended to the result.
 const PART: usize = 32 * 1024;
 
-/// Appends `more` to a `bytes` object, of which the first `usize` bytes are used. Resizes the object to `room` bytes if it is too small,
-/// or to its exact length if `room` is 0. Returns `None` if memory runs out.
+/// Appends `more` to a `bytes` object whose first `usize` bytes are used. Resizes the object to `room` bytes if it is too small, or to its
+/// exact length if `room` is 0. Returns `None` if memory runs out.
 fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<(Object, usize)> {
     // SAFETY: this thread holds the interpreter's lock. No other code has a reference to the bytes, and the copy ends within their length.
     // A failed resize sets the pointer to null, and `owned` then returns `None`.
@@ -601,8 +600,8 @@ fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<
     }
 }
 
-/// Returns the lines of the messages before the first one that the fallback has to encode, and their number. Returns `None` if memory
-/// runs out, or while the writer is in use.
+/// Returns the lines of the messages before the first message that the fallback must encode, and how many there are. Returns `None` if
+/// memory runs out, or while the writer is in use.
 fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Object, usize)> {
     // SAFETY: only functions that CPython calls call this, with the lock held; `end` clears `is_busy`.
     let state = unsafe { state()? };
@@ -617,7 +616,7 @@ fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Obje
             }
             count += 1;
             if writer.written().len() > PART {
-                // Make room for all lines, as if the other lines were as long as these, but for at most 16 times these bytes.
+                // Make room for all lines, assuming that the other lines are as long as these, but for at most 16 times these bytes.
                 let end = lines.as_ref().map_or(0, |(_, end)| *end) + writer.written().len();
                 let room = (end / count + 1).saturating_mul(all);
                 lines = Some(appended(
@@ -635,7 +634,8 @@ fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Obje
     lines.map(|(lines, _)| (lines, count))
 }
 
-/// Returns the line of a message. Returns `None` if the fallback has to encode it, if memory runs out, or while the writer is in use.
+/// Returns the line of a message. Returns `None` if the fallback must encode the message, if memory runs out, or while the writer is in
+/// use.
 #[inline(always)]
 fn line(message: Still<'_>) -> Option<Object> {
     // SAFETY: as in `lines`.
@@ -652,7 +652,7 @@ fn line(message: Still<'_>) -> Option<Object> {
     line
 }
 
-/// Ends the use of the state. Remembers the class that needs a shape, if there is one.
+/// Marks the state as not in use. Remembers the class that needs a shape, if there is one.
 #[inline(never)]
 fn end(state: &mut State, unwritten: Option<&Unwritten<Still<'_>>>) {
     let before = match unwritten {
@@ -664,7 +664,7 @@ fn end(state: &mut State, unwritten: Option<&Unwritten<Still<'_>>>) {
     };
     state.writer.clear();
     state.is_busy = false;
-    // Last, since freeing the class may run code that encodes.
+    // Drop this last, because freeing the class may run code that encodes.
     drop(before);
 }
 
@@ -728,9 +728,9 @@ unsafe extern "C" fn wanted(_: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// Adds `(class, None)` for a class that is not written natively, or `(class, (words, opening, tag_key, fields, extra))`. A field is
-/// `(key, slot, default)`: the key as `,"key":`, and the value with which the field is left out. `extra` is the slot of the dict
-/// with keys that have no field.
+/// Adds `(class, None)` for a class that is not written natively, or `(class, (words, opening, tag_key, fields, extra))`. A field is `(key,
+/// slot, default)`: the key as `,"key":`, and the value for which the field is left out. `extra` is the slot of the dict with keys that
+/// have no field.
 unsafe extern "C" fn add(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
@@ -766,7 +766,7 @@ unsafe extern "C" fn add(_: Pointer, argument: Pointer) -> Pointer {
             return Some(bool(false));
         };
         let State { writer, .. } = state;
-        // A class that has a shape keeps it.
+        // If a class already has a shape, it keeps that shape.
         if writer
             .source
             .classes
