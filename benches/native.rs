@@ -1,8 +1,8 @@
 //! Measures the native core without Python, on inputs that are the same on every machine.
 //!
-//! `cargo bench --bench native` prints the speed of each case. `native CASE` runs one case once, within the function `counted_part`, whose
-//! instructions tools/instructions.py counts under valgrind. `native list` prints the names of the cases. Options that cargo passes
-//! are ignored.
+//! `cargo bench --bench native` prints the speed of each case. `native CASE` runs one case once, within the function `counted_part`.
+//! tools/instructions.py counts this function's instructions under valgrind. `native list` prints the names of the cases. Options that
+//! cargo passes are ignored.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -35,7 +35,7 @@ struct Inputs {
     huge: Vec<u8>,
 }
 
-/// A function that does the work once. Its result depends on all of the work, so that the compiler removes none.
+/// A function that does the work once. Its result depends on all of the work, so the compiler cannot remove any of it.
 type Case = fn(&Inputs) -> usize;
 
 /// The cases: name, whether the work uses vector instructions, and function.
@@ -65,7 +65,7 @@ const CASES: &[(&str, bool, Case)] = &[
     }),
 ];
 
-/// Counts lines.
+/// A sink that counts lines.
 struct Count(u64);
 
 impl Sink for Count {
@@ -114,7 +114,7 @@ fn coalesce(data: &[u8], level: Level) -> usize {
     filter(data, Filter::new(None, true, level))
 }
 
-/// Filters the complete lines of each chunk. Returns the bytes that came out.
+/// Filters the complete lines of each chunk. Returns how many bytes the filter let through.
 fn filter(data: &[u8], mut filter: Filter) -> usize {
     let (mut start, mut kept) = (0, 0);
     while start < data.len() {
@@ -138,7 +138,7 @@ fn filter(data: &[u8], mut filter: Filter) -> usize {
     kept
 }
 
-/// A builder that makes no objects, so that only the pass over the lines is measured.
+/// A builder that does not make objects, so that a case measures only the pass over the lines.
 struct Nothing;
 
 impl Builder for Nothing {
@@ -289,7 +289,7 @@ fn class(plan: &mut Plan<(), ()>, tag: &str, keys: &[(&str, usize)]) {
     }));
 }
 
-/// A generator of pseudo-random numbers, the same on every machine.
+/// A pseudo-random number generator with the same numbers on every machine.
 struct Numbers(u64);
 
 impl Numbers {
@@ -446,7 +446,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns the shortest time of a case in seconds, repeated for [`SECONDS`].
+/// Repeats a case for [`SECONDS`], and returns its shortest time in seconds.
 fn shortest(case: Case, inputs: &Inputs) -> f64 {
     let begin = Instant::now();
     let mut least = f64::MAX;

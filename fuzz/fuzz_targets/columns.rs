@@ -1,5 +1,5 @@
-//! Fuzzes the columns: with vectors and without, and read in one range and in two, the rows must be the same, and have the values that serde
-//! reads.
+//! Fuzzes the columns: the rows must be the same with and without vectors, and read in one range or two, and must have the values that
+//! serde reads.
 #![no_main]
 
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Fuzzes the filter: with vectors and without, it must give the same lines as the oracle, in feeds of any number of lines.
+//! Fuzzes the filter: with and without vectors, and for feeds with any number of lines, it must return the same lines as the oracle.
 #![no_main]
 
 use claude_wire::filter::Filter;
@@ -64,12 +64,12 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Returns the number of bytes of lines, including their LFs.
+/// Returns the total length of lines in bytes, including their LFs.
 fn length(lines: &[&[u8]]) -> u64 {
     lines.iter().map(|line| line.len() as u64 + 1).sum()
 }
 
-/// Filters the lines of one feed, which begins at `place`. Returns the lines that come out, and the place of each.
+/// Filters the lines of one feed, which begins at `place`. Returns the lines that the filter lets through, and the place of each.
 fn take(
     filter: &mut Filter,
     feed: &[&[u8]],

@@ -1,4 +1,4 @@
-//! Fuzzes the kinds of lines: with vectors and without, they must be those of the oracle.
+//! Fuzzes the kinds of lines: with and without vectors, they must be the same as the oracle's.
 #![no_main]
 
 use claude_wire::kinds::peek::peek_lines;
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use oracle::Kind;
 
 fuzz_target!(|input: &[u8]| {
-    // The first byte is the most lines and kinds per call.
+    // The first byte is the maximum number of lines and kinds per call.
     let Some((&most, block)) = input.split_first() else {
         return;
     };

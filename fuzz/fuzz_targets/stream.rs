@@ -1,4 +1,5 @@
-//! A stream cut anywhere, with and without a filter, against the oracle, chunk by chunk; with vectors and without.
+//! Fuzzes the stream: cut anywhere, with and without a filter, and with and without vectors, it must return the oracle's lines for each
+//! chunk.
 #![no_main]
 
 use claude_wire::filter::Filter;
@@ -11,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 const ONLY: [&str; 3] = ["stream_event/content_block_delta", "result", "system/init"];
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// A line that comes out: its bytes without the LF, or the head of a line above the limit; its length; and its place.
+/// A line that the stream returns: its bytes without the LF, or the head of a line over the limit; its length; and its place.
 type Line = (Vec<u8>, u64, Place);
 
 struct Found {
@@ -62,7 +63,7 @@ impl Sink for Found {
 }
 
 fuzz_target!(|input: &[u8]| {
-    // The first bytes say how: options, the limit, and two lengths of chunks that take turns.
+    // The first bytes are the options, the limit, and the two chunk lengths, which alternate.
     let [how, limit, one, other, data @ ..] = input else {
         return;
     };
@@ -84,7 +85,7 @@ fuzz_target!(|input: &[u8]| {
     let mut streams = [Level::Fast, Level::Plain].map(|level| {
         let filter = (names.is_some() || coalesce).then(|| {
             let mut filter = Filter::new(names, coalesce, level);
-            filter.credit = u32::MAX / 2; // so that it merges all that it may
+            filter.credit = u32::MAX / 2; // Enough credit that the filter never pauses merging.
             filter
         });
         Stream::new(Buffer::new(max_line, on_bom), filter)
@@ -130,8 +131,8 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Returns what comes out of the lines that a chunk completes. `place` is that of the first line, and is moved behind the last.
-/// Lines above the limit are not filtered.
+/// Returns the expected lines for the lines that a chunk completes. `place` is where the first line begins; the function moves it past the
+/// last line. Lines over the limit are not filtered.
 fn expected_of(
     model: &mut oracle::Filter,
     lines: &[&[u8]],

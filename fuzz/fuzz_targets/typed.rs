@@ -1,4 +1,4 @@
-//! Fuzzes the typed reader: its records must have the values that serde reads, whatever it has read before, and wherever the block is cut.
+//! Fuzzes the typed reader: its records must have the values that serde reads, whatever it read before, and wherever the block is cut.
 #![no_main]
 
 use claude_wire::{simd, typed};
@@ -57,7 +57,7 @@ fn read(reader: &mut Reader<Values>, block: &[u8]) -> Vec<Line<Plain>> {
     lines
 }
 
-/// Asserts that a line which became a message is JSON, and that the values in the message that have no field are those of the line.
+/// Asserts that a line that became a message is JSON, and that the values without a field in the message are the same as in the line.
 fn require_json(line: &[u8], message: &Plain) {
     let json: Json = serde_json::from_slice(line).expect("it is JSON");
     let json = json.as_object().expect("it is an object");

@@ -1,8 +1,7 @@
-//! Tests that a lack of memory never aborts the host: the rescuer continues and loses no byte, and a scan ends with an error.
+//! Tests that a lack of memory never aborts the host: the rescuer continues without losing a byte, and a scan ends with an error.
 //!
-//! This program has its own allocator, which refuses memory when a test says so: to the rescuer's threads all or most of the time, and to
-//! the thread of a scan from a chosen allocation on. If the library made an allocation that must not fail, the program would abort,
-//! and with it the test.
+//! This program's allocator refuses memory when a test says so: all or most of the time in the rescuer's threads, and from a chosen
+//! allocation on in a scan's thread. If the library made an allocation that must not fail, the program and the test would abort.
 #![cfg(target_os = "linux")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -26,16 +25,16 @@ use rustix::pipe::pipe;
 
 /// One in this many allocations of a rescuer succeeds: 1 for all of them, 3 for every third, 0 for none.
 static ONE_IN: AtomicU32 = AtomicU32::new(1);
-/// The number of refused allocations of rescuers.
+/// The number of rescuers' allocations that were refused.
 static REFUSED: AtomicU32 = AtomicU32::new(0);
-/// The number of allocations of rescuers, while `ONE_IN` is above 1.
+/// The number of rescuers' allocations while `ONE_IN` is above 1.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 /// Locked by each test that uses the numbers above.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 thread_local! {
     static IS_RESCUER: Cell<bool> = const { Cell::new(false) };
-    /// How many allocations of this thread succeed before some are refused; and how many are then refused.
+    /// How many allocations of this thread succeed before some are refused, and how many are then refused.
     static LEFT: Cell<(usize, usize)> = const { Cell::new((usize::MAX, 0)) };
 }
 
@@ -105,7 +104,7 @@ fn write_all(to: &OwnedFd, mut data: &[u8]) {
     }
 }
 
-/// Writes `data` in a thread, and closes the pipe. Nobody joins the thread, so a test that fails does not hang.
+/// Writes `data` in a thread, and closes the pipe. The thread is never joined, so a test that fails does not hang.
 fn write_and_end(to: OwnedFd, data: Vec<u8>) {
     thread::spawn(move || write_all(&to, &data));
 }
@@ -138,7 +137,7 @@ fn a_rescuer_without_memory_leaves_the_bytes_in_their_pipe_and_takes_them_later(
     let data = bytes(3 << 20);
     let (reader, writer) = pipe().unwrap();
     let drain = Drain::new(shared, reader.as_fd(), Mode::Pause).unwrap();
-    // Make more streams readable than the rescuer has reserved memory for when it starts.
+    // Make more streams readable than the rescuer reserves memory for when it starts.
     let others: Vec<_> = (0..200)
         .map(|_| {
             let (reader, writer) = pipe().unwrap();
@@ -264,7 +263,7 @@ const SPECS: [&str; 3] = [
      n int first message.usage.n",
 ];
 
-/// The decoder of the scans: it answers every line with the same line, which has `uuid` only once.
+/// The scans' decoder: it answers every line with the same line, which has `uuid` only once.
 unsafe extern "C" fn decode(_: *const u8, _: u64, reply: *mut c_void) -> i32 {
     let line = br#"{"type":"user","uuid":"decoded"}"#;
     // SAFETY: `reply` is the argument of this call, which has not returned yet; `line` is a static string.
@@ -347,8 +346,8 @@ unsafe fn read_all(stream: *mut c_void, left: usize, refusals: usize) -> Result<
     result
 }
 
-/// Calls `run` again and again, and refuses the first allocation, then the second, and so forth, until a call needs no more. Does the same
-/// with all allocations refused from that one on. Asserts that each call returns `right` or an error.
+/// Calls `run` again and again, and refuses the first allocation, then the second, and so forth, until a call needs fewer allocations. Then
+/// does the same, but refuses all allocations from the chosen one on. Asserts that each call returns `right` or an error.
 fn at_each_allocation(right: i64, mut run: impl FnMut(usize, usize) -> Result<i64, ()>) {
     for refusals in [1, usize::MAX] {
         let mut failures = 0;
@@ -359,7 +358,7 @@ fn at_each_allocation(right: i64, mut run: impl FnMut(usize, usize) -> Result<i6
                 "{left}: {result:?}"
             );
             failures += usize::from(result.is_err());
-            // No run makes that many allocations, so the loop would never end.
+            // A run never makes this many allocations, so otherwise the loop would never end.
             assert!(left < 100_000);
             if result.is_ok() && run(left + 1000, usize::MAX).is_ok() {
                 break;
@@ -435,7 +434,7 @@ fn rows_are_combined_or_there_is_an_error_wherever_memory_ends() {
         let combine = |left, refusals| {
             let (mut combine, mut stream) = (0, std::ptr::null_mut());
             assert_eq!(cw_combine_new(&raw mut combine), CW_NOTHING);
-            // Refuse nothing to the first table: the combination copies the columns' names from it, which may abort.
+            // Refuse nothing while the first table is added: the combination copies its column names, and that may abort.
             let mut statuses = Vec::with_capacity(2);
             for refusals in [0, refusals] {
                 cw_scan_stream(scan, &raw mut stream);
