@@ -1,1 +1,1 @@
-"""The control protocol, for hosts and agents: send requests, and answer the requests of the other side."""
+"""The control protocol for hosts and agents: send requests, and answer the other side's requests."""

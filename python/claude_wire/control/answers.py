@@ -1,4 +1,4 @@
-"""Answer the control requests of the other side.
+"""Answer the other side's control requests.
 
 Both sides use this module: a host, whose callbacks answer the CLI, and an agent, which answers its host.
 """
@@ -34,19 +34,19 @@ _log = logging.getLogger("claude_wire")
 
 
 class Handler(NamedTuple):
-    #: Takes the body of the request, and returns the payload of the answer, or a :class:`Followed`.
+    #: Takes the request's body, and returns the answer's payload or a :class:`Followed`.
     function: Callable[[Any], Awaitable[Wire | dict[str, Any] | Followed]]
     #: Timeout in seconds; None for no limit.
     seconds: float | None
-    #: Returns the name for logs: the callback and its subject, such as ``can_use_tool for Bash``.
+    #: Returns what logs call the callback and its subject, such as ``can_use_tool for Bash``.
     name: Callable[[], str]
 
 
 class Followed(NamedTuple):
-    """The return value of a handler that has more to do after its answer was sent."""
+    """What a handler returns if it has more to do after its answer is sent."""
 
     payload: Wire | dict[str, Any] | None
-    #: Called when the answer has been sent.
+    #: Called after the answer is sent.
     then: Callable[[], object]
 
 
@@ -55,10 +55,10 @@ class NoAnswer(Exception):
 
 
 class Refusal(Exception):
-    """A handler raises this to refuse a request without a log entry. The text is the error answer.
+    """A handler raises this to refuse a request without a log entry. The text becomes the error in the answer.
 
     Args:
-        code: the ``error_code`` of the answer; None for no code.
+        code: the answer's ``error_code``; None for no code.
     """
 
     def __init__(self, problem: str, code: str | None = None) -> None:
@@ -71,7 +71,7 @@ class WrongAnswer(TypeError):
 
 
 class _Inquiry:
-    """The tasks of one question: the handler, and the timer if the handler has a timeout."""
+    """The tasks for one question: the handler, and a timer if the handler has a timeout."""
 
     __slots__ = ("callback", "question", "timer")
 
@@ -82,16 +82,16 @@ class _Inquiry:
 
 
 class Answers:
-    """Answers each request of the other side once, by a handler in a separate task.
+    """Answers each request from the other side once, by running a handler in a separate task.
 
-    Handlers start in the order of their requests: each runs up to its first wait before the next one starts. If a
+    Handlers start in the order of their requests: each one runs until its first wait before the next one starts. If a
     handler raises or times out, the answer is an error. If a request is withdrawn, its handler is cancelled, and no
     answer is sent.
 
     Args:
-        questions: holds the state of each request: open, answered or withdrawn.
-        find: returns the handler for the body of a request; None if there is no handler.
-        encode: makes the line of an answer. If it raises for a success, the answer is an error.
+        questions: tracks whether each request is open, answered or withdrawn.
+        find: returns the handler for a request's body, or None if there is no handler.
+        encode: returns the line for an answer. If it raises for a success, an error is sent instead.
     """
 
     def __init__(
@@ -107,17 +107,17 @@ class Answers:
         self._send = send
         self._tasks = tasks
         self._encode = encode
-        # The questions whose handlers run.
+        # The questions whose handlers are running.
         self._running: dict[Question, _Inquiry] = {}
-        # Requests whose handlers have not begun, in order. trio starts new tasks in any order: a task that starts too
-        # early waits for its signal in this dict.
+        # Requests whose handlers did not start yet, in order. trio starts new tasks in any order, so a task that starts
+        # too early waits for its signal in this dict.
         self._turns: dict[_Inquiry, Signal | None] = {}
-        #: Size in bytes (as JSON) of the requests whose tasks have not ended, and of the answers that wait to be
-        #: written.
+        #: Total size, in bytes of JSON, of the requests whose tasks are running, and of the answers that are waiting to
+        #: be written.
         self.waiting_bytes: int = 0
 
     def answer(self, question: Question) -> None:
-        """Answer a question that has just been opened."""
+        """Answer a question that was just opened."""
         self.waiting_bytes += question.size
         if question.problem:
             self._refuse(question, question.problem)
@@ -147,7 +147,7 @@ class Answers:
             self.waiting_bytes -= question.size
 
         def passed() -> None:
-            """Let the next handler begin."""
+            """Let the next handler start."""
             self._turns.pop(inquiry, None)
             following = next(iter(self._turns.values()), None)
             if following is not None:
@@ -163,14 +163,14 @@ class Answers:
         inquiry.callback = self._tasks.start(run, "claude-wire-callback", ended)
 
     def withdrawn(self, question: Question) -> None:
-        """Cancel the handler of a question that the other side has withdrawn."""
+        """Cancel the handler of a question that the other side withdrew."""
         inquiry = self._running.get(question)
         for task in () if inquiry is None else (inquiry.callback, inquiry.timer):
             if task is not None:
                 task.cancel()
 
     def drop(self) -> None:
-        """Cancel the handlers of all open questions, and send no answers, because another session will answer."""
+        """Cancel all open questions' handlers without sending answers, because another session will answer."""
         for question in self._questions.open:
             self._questions.settle(question, Event.WITHDRAW)
             self.withdrawn(question)
@@ -192,11 +192,11 @@ class Answers:
         except asyncio.CancelledError:
             if not question.is_open or not cancelled_by_nobody():
                 raise
-            # Not this task, but a future that the callback awaited was cancelled. The other side still waits.
+            # This task was not cancelled, but a future that the callback awaited was. The other side is still waiting.
             line = self._failure(question.id, "the callback was cancelled")
         except Exception as error:
             line, then = self.failure(question.id, error, name), None
-        except (GeneratorExit, get_cancelled_exc_class()):  # trio cancels the task because its loop ends
+        except (GeneratorExit, get_cancelled_exc_class()):  # trio cancels the task because its loop is ending
             raise
         except BaseException as error:
             # KeyboardInterrupt or SystemExit: send the answer in another task, and let the exception end the loop (see
@@ -228,7 +228,7 @@ class Answers:
         self._tasks.start(lambda: self._answer(question, line), "claude-wire-refusal", ended)
 
     def failure(self, request_id: RequestId, error: Exception, name: Callable[[], str]) -> bytes:
-        """Return the line of the error answer for an exception of a handler. Log the exception, except a Refusal."""
+        """Return the error answer's line for an exception that a handler raised. Unless it is a Refusal, log it."""
         if isinstance(error, Refusal):
             return self._failure(request_id, str(error), error.code)
         if isinstance(error, WrongAnswer):
@@ -241,7 +241,7 @@ class Answers:
         return self._encode(ControlResponse.failure(request_id, problem, error_code=code))
 
     async def _answer(self, question: Question, line: bytes, then: Callable[[], object] | None = None) -> None:
-        """Send the answer, and call ``then``. If the question is already answered or withdrawn, do nothing."""
+        """Send the answer and call ``then``. If the question is already answered or withdrawn, do nothing."""
         if self._questions.settle(question, Event.ANSWER):
             self.waiting_bytes += len(line)
             try:
@@ -255,7 +255,7 @@ class Answers:
 
 
 def raised_outside(error: Exception) -> tuple[type[Exception], Exception, TracebackType | None]:
-    """Return the value for ``exc_info=``: the traceback begins at the first frame outside this package."""
+    """Return a value for ``exc_info=`` whose traceback begins at the first frame outside this package."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_globals.get("__package__") in _OURS:
         traceback = traceback.tb_next

@@ -1,7 +1,7 @@
 """Show which hooks and permission callbacks guard a session, and whether the CLI calls them.
 
-A guard that is never called looks like a guard that allows everything. So the session records for each guard whether
-the CLI has confirmed it, whether its matcher fits a tool, and how often the CLI called it.
+A guard that is never called looks like a guard that allows everything. The session therefore records whether the CLI
+confirmed each guard, whether its matcher fits a tool, and how often the CLI called it.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from claude_wire.support.arguments import shown, type_of
 if TYPE_CHECKING:
     from claude_wire.messages.base import Wire
 
-#: The ``event`` of the guard ``can_use_tool``, which has no hook event.
+#: The ``event`` of the ``can_use_tool`` guard, which has no hook event.
 PERMISSION = "can_use_tool"
 
-#: Key in claude-agent-sdk -> key on the wire. The wire's keys are keywords of Python.
+#: Key in claude-agent-sdk -> key on the wire. The wire's keys are Python keywords.
 _WIRE_KEYS = {"continue_": "continue", "async_": "async"}
 
 _log = logging.getLogger("claude_wire")
 
 
 class Guard(msgspec.Struct, frozen=True, kw_only=True):
-    """One hook of a session, or its ``can_use_tool``. A snapshot, taken when ``Session.guards`` is read.
+    """A snapshot of one of a session's hooks, or its ``can_use_tool``, taken when ``Session.guards`` is read.
 
     Attributes:
         name: the function's qualified name, or the ``name`` of its ``HookMatcher``.
         event: the hook event, or ``can_use_tool``.
         matcher: the hook's matcher; None for all tools.
-        confirmed: True if the CLI calls the guard: its answer to ``initialize`` says that the hooks are registered, or
-            the command line makes the CLI ask ``can_use_tool``. False if the CLI does not call the guard. None while
-            it is unknown.
+        confirmed: True if the CLI calls the guard, because its answer to ``initialize`` says that the hooks are
+            registered, or because the command line makes the CLI ask ``can_use_tool``. False if the CLI does not call
+            the guard. None if unknown.
         fits: whether ``matcher`` fits a tool in the last ``system/init``. None before the first ``system/init``, while
-            an MCP server connects that may add a tool, and for events without a tool.
-        calls: number of calls in this session.
+            an MCP server that may add a tool is connecting, and for events without a tool.
+        calls: the number of calls in this session.
     """
 
     name: str
@@ -79,10 +79,10 @@ class GuardState:
         )
 
     def check_matcher(self, tools: Sequence[str], *, more: bool) -> None:
-        """Compare the matcher with the tools of the session. Warn once if the matcher fits no tool.
+        """Compare the matcher with the session's tools. Warn once if the matcher does not fit any tool.
 
         Args:
-            more: whether an MCP server still connects and may add tools.
+            more: whether an MCP server is still connecting and may add tools.
         """
         if self.event not in TOOL_EVENTS:
             return
@@ -104,8 +104,8 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
     """The callbacks that a CLI was started with. Later sessions cannot change them.
 
     Attributes:
-        hooks: ids of the hooks that the CLI calls.
-        mcp: names of the MCP servers that the CLI expects in its host.
+        hooks: the ids of the hooks that the CLI calls.
+        mcp: the names of the MCP servers that the CLI expects in its host.
         asks: whether the command line makes the CLI ask its host for permission.
     """
 
@@ -117,15 +117,15 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
 def compare_with_registered(
     registered: Registered, permissions: GuardState | None, hooks: Mapping[str, GuardState], servers: Iterable[str]
 ) -> None:
-    """Find the guards and MCP servers that a running CLI never calls, because it was started without them.
+    """Find the guards and MCP servers that a running CLI never calls because it was started without them.
 
-    Set ``confirmed`` of these guards to False, and log one warning.
+    This sets ``confirmed`` to False for these guards, and logs one warning.
 
     Args:
         registered: the callbacks that the CLI was started with.
-        permissions: the guard ``can_use_tool``; None if there is none.
+        permissions: the ``can_use_tool`` guard, or None if there is none.
         hooks: hook id -> guard.
-        servers: names of the session's MCP servers.
+        servers: the names of the session's MCP servers.
     """
     if permissions is not None and permissions.confirmed is None:
         permissions.confirmed = registered.asks
@@ -145,10 +145,10 @@ def compare_with_registered(
 
 
 def check_hook_output(name: str, event: str, output: object) -> Wire | dict[str, Any]:
-    """Check the return value of a hook, and return the answer to the CLI.
+    """Check a hook's return value, and return the answer to the CLI.
 
     Raises:
-        WrongAnswer: the value is not a valid output of a hook, or has no effect for this event.
+        WrongAnswer: the value is not a valid hook output, or has no effect for this event.
     """
     if output is None:
         return {}
@@ -167,7 +167,7 @@ def check_hook_output(name: str, event: str, output: object) -> Wire | dict[str,
 
 
 def refuse(event: str, reason: str) -> dict[str, Any] | None:
-    """The hook output that refuses the action of an event; None for an event whose action cannot be refused."""
+    """Return the hook output that refuses an event's action, or None if the action cannot be refused."""
     if event == "PreToolUse":
         decision: Any = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     elif event == "PermissionRequest":

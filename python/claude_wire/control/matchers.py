@@ -1,7 +1,8 @@
-"""Compare a hook's matcher with names of tools, by the rule of the CLI.
+"""Compare a hook's matcher with tool names by the CLI's rule.
 
-``Bash``, ``Edit|Write`` and ``Edit, Write`` are lists of names. The CLI compares names exactly: ``bash`` fits no tool.
-Any other matcher, such as ``mcp__files__.*``, is a regular expression, and fits a name that contains a match.
+``Bash``, ``Edit|Write`` and ``Edit, Write`` are lists of names. The CLI compares names exactly, so ``bash`` does not
+fit any tool. Any other matcher, such as ``mcp__files__.*``, is a regular expression. It fits a name that contains a
+match.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-#: The events whose matchers are compared with names of tools.
+#: The events whose matchers are compared with tool names.
 TOOL_EVENTS: frozenset[str] = frozenset(
     ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied")
 )
 _NAMES = re.compile(r"[a-zA-Z0-9_|, -]+")
-#: Old name of a tool -> new name. Matchers and ``system/init`` may still use the old names (CLI 2.1.331).
+#: Old tool name -> new tool name. Matchers and ``system/init`` may still use the old names (CLI 2.1.331).
 _ALIASES = {
     "Brief": "SendUserMessage",
     "Eval": "REPL",
@@ -30,7 +31,7 @@ _ALIASES = {
 
 
 def fits_tool(matcher: str | None, tools: Iterable[str]) -> bool:
-    """True if a matcher fits any of these tools, or is a JavaScript expression that Python cannot compile."""
+    """Return True if a matcher fits any of these tools, or is a JavaScript expression that Python cannot compile."""
     if matcher in (None, "", "*"):
         return True
     assert matcher is not None
@@ -46,6 +47,6 @@ def fits_tool(matcher: str | None, tools: Iterable[str]) -> bool:
 
 
 def _names_of(tool: str) -> set[str]:
-    """All names of a tool, old and new."""
+    """Return all of a tool's names, old and new."""
     name = _ALIASES.get(tool, tool)
     return {tool, name, *(old for old, new in _ALIASES.items() if new == name)}

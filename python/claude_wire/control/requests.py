@@ -1,4 +1,4 @@
-"""Send a control request, wait for its answer, and withdraw it after a timeout.
+"""Send a control request, wait for its answer, and withdraw the request after a timeout.
 
 Both sides use this module: a host that asks the CLI, and an agent that asks its host.
 """
@@ -31,7 +31,7 @@ _log = logging.getLogger("claude_wire")
 
 
 class _Wait:
-    """The wait of a caller for the answer to a request."""
+    """A caller's wait for the answer to its request."""
 
     __slots__ = ("error", "event", "subtype")
 
@@ -45,9 +45,9 @@ class Requests:
     """Sends control requests. Each request ends with an answer, an error or a timeout.
 
     Args:
-        sent: gives each request its id, and finds the request of an answer.
-        encode: makes the line of a message. If it returns ``b""``, because the dialect has no such message, nothing is
-            sent. If it raises, :meth:`ask` raises the same exception.
+        sent: assigns each request's id, and finds the request that an answer belongs to.
+        encode: returns the line for a message. If it returns ``b""`` because the dialect has no such message, nothing
+            is sent. If it raises, :meth:`ask` raises the same exception.
     """
 
     def __init__(self, sent: SentRequests, send: Send, tasks: Tasks, encode: Callable[[Any], bytes] = encode) -> None:
@@ -56,12 +56,12 @@ class Requests:
         self._tasks = tasks
         self._encode = encode
         self._waits: dict[SentRequest, _Wait] = {}
-        # After fail(): the reason why no more requests can be sent, and its cause. None before.
+        # Set by fail() to the reason why no more requests can be sent, and the exception that caused it. None before.
         self._ended: tuple[str, BaseException | None] | None = None
 
     @property
     def waiting(self) -> bool:
-        """True while a request waits for its answer."""
+        """True while a request is waiting for its answer."""
         return bool(self._waits)
 
     async def ask(
@@ -75,7 +75,7 @@ class Requests:
 
         Raises:
             RequestRefusedError: the answer is an error.
-            RequestTimeoutError: no answer came in time. The request is then withdrawn.
+            RequestTimeoutError: no answer arrived in time. The request is then withdrawn.
             SessionEndedError: the session or the output ended without an answer.
         """
         if self._ended is not None:
@@ -114,17 +114,17 @@ class Requests:
         raise RequestRefusedError(subtype, "the answer is neither a success nor an error")
 
     def line(self, request: Any) -> bytes:
-        """Return the line of a request whose answer is ignored."""
+        """Return the line for a request whose answer is ignored."""
         return self._encode(self._sent.envelope(request))
 
     def answered(self, request: SentRequest) -> None:
-        """Wake the caller of a request that has its answer."""
+        """Wake the caller of a request whose answer arrived."""
         wait = self._waits.get(request)
         if wait is not None:
             wait.event.set()
 
     def refuse(self, request_id: str, reason: str) -> None:
-        """Fail a request that was not delivered, with a :class:`~claude_wire.RequestRefusedError`."""
+        """Fail a request that was not delivered. Its caller gets a :class:`~claude_wire.RequestRefusedError`."""
         sent = self._sent.find(request_id)
         wait = None if sent is None else self._waits.get(sent)
         if wait is not None and not wait.event.is_set():
@@ -132,7 +132,7 @@ class Requests:
             wait.event.set()
 
     def fail(self, problem: str, cause: BaseException | None = None) -> None:
-        """Fail all waiting requests, and all later ones, because no answer can come."""
+        """Fail all waiting requests and all later ones, because no answer can arrive."""
         if self._ended is None:
             self._ended = problem, cause
         self.fail_waiting(*self._ended)
@@ -161,7 +161,7 @@ class Requests:
         async def withdraw() -> None:
             await send_quietly(self._send, line)
 
-        with suppress(RuntimeError):  # the loop has ended, and this coroutine is being closed
+        with suppress(RuntimeError):  # the loop ended, and this coroutine is being closed
             self._tasks.start(withdraw, "claude-wire-withdrawal")
 
 

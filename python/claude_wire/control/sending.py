@@ -1,4 +1,4 @@
-"""Send a line of the control protocol, for requests and answers."""
+"""Send a line with a control request or an answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log = logging.getLogger("claude_wire")
 
 
 async def send_quietly(send: Send, line: bytes) -> None:
-    """Send a line, and only log a failure: the next read or send raises the same error."""
+    """Send a line. Only log a failure, because the next read or send raises the same error."""
     try:
         await send(line)
     except Exception as error:
