@@ -1,6 +1,6 @@
-"""A spawned process: its pipes, its exit, and how it is ended.
+"""Spawn a process, manage its pipes, wait for its exit, and end it.
 
-If the owner of a process does not close it, a thread ends the process, or the interpreter does at its exit.
+If a process's owner does not close it, a thread ends the process, or the interpreter ends it at exit.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Child:
         self._stderr: Drain | StderrLines | None = None
         self._home = EventLoopRef()
         files = ArgumentFiles(settings.argv, settings.user)
-        # Spawn in the event loop's thread, as asyncio does. In another thread, cancelling the task meanwhile could
-        # leave a process without an owner.
+        # Spawn in the event loop's thread, as asyncio does. If another thread spawned the process, cancelling this task
+        # at the same time could leave a process without an owner.
         try:
             self.popen = popen = subprocess.Popen(
                 files.argv,
@@ -119,26 +119,26 @@ class Child:
             if self._pidfd is not None:
                 os.close(self._pidfd)
             raise
-        # The process reads these files when it starts, and may watch them later. Keep the files until it has ended.
+        # The process reads these files when it starts, and may watch them later. Keep the files until the process ends.
         self._files = weakref.finalize(self, files.remove)
         self._abandon = weakref.finalize(self, _end_in_thread, popen, self._pidfd, settings.grace)
         self._abandon.atexit = False  # see _end_all
 
     @property
     def foreign(self) -> bool:
-        """True in a forked child, which must neither use nor end the process."""
+        """True in a forked child, which must not use or end the process."""
         return self._home.foreign
 
     def stderr_tail(self) -> bytes:
         return self._last_stderr if self._stderr is None else self._stderr.tail()
 
     async def read_stderr(self) -> None:
-        """Read the rest of the standard error after the process has ended."""
+        """Read the rest of the standard error after the process ended."""
         if isinstance(self._stderr, StderrLines):  # a Drain reads the rest in tail()
             await self._stderr.wait(LAST_SECONDS)
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until the process has ended. Return False if it still runs after ``seconds``."""
+        """Wait until the process ends. Return False if it is still running after ``seconds``."""
         until = monotonic() + seconds
         pause = 0.001
         while self.popen.poll() is None:
@@ -158,9 +158,9 @@ class Child:
         return True
 
     async def close(self, grace: float) -> None:
-        """End the process: close its input, then SIGTERM, then SIGKILL, ``grace`` seconds apart. Close all pipes.
+        """Close the process's input, then send SIGTERM, then SIGKILL, ``grace`` seconds apart. Close all pipes.
 
-        A second caller waits until the first call has finished.
+        A second caller waits until the first call finishes.
         """
         import asyncio
 
@@ -172,7 +172,7 @@ class Child:
                 self.stdin.close()
             if not await self._home.can_wait():
                 return
-            # The shield stops cancellation by anyio and trio, but not Task.cancel().
+            # The shield stops cancellation by anyio and trio, but it does not stop asyncio's Task.cancel().
             with cancel_scope(shield=True):
                 ladder = (None, grace), (self.popen.terminate, grace), (self.popen.kill, max(grace, LAST_SECONDS))
                 for insist, seconds in ladder:
@@ -191,8 +191,8 @@ class Child:
         except asyncio.CancelledError as error:
             cancelled = error
         finally:
-            # The process has ended here, unless KeyboardInterrupt, or GeneratorExit without a running loop, came
-            # before.
+            # The process has ended by now, unless KeyboardInterrupt (or GeneratorExit without a running loop) was
+            # raised.
             if first:
                 self._let_go()
         if cancelled is not None:
@@ -210,13 +210,13 @@ class Child:
         self._abandon()
 
     def __del__(self) -> None:
-        # If the loop still runs, the task goes on: the callback gets lines until the process ends.
+        # If the loop is still running, the task continues, and the callback gets lines until the process ends.
         if isinstance(self._stderr, StderrLines) and not self._home.foreign:
             self._stderr.abandon()
 
 
 def _not_permitted(settings: Settings, error: PermissionError) -> PermissionError:
-    """Return the error for a program that may not be run, with a hint how to repair it."""
+    """Return the error for a program that may not be run, with a hint on how to fix it."""
     program = settings.argv[0]
     path = os.path.join(settings.cwd or "", program)
     if os.path.isfile(path) and not os.access(path, os.X_OK):
@@ -228,7 +228,7 @@ def _not_permitted(settings: Settings, error: PermissionError) -> PermissionErro
 
 
 def _pidfd(pid: int) -> int | None:
-    """Open a descriptor that becomes readable when the process has ended. None if the system has no pidfds."""
+    """Open a descriptor that becomes readable when the process ends. None if the system does not support pidfds."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -256,7 +256,7 @@ _children: set[subprocess.Popen[bytes]] = set()
 
 
 def _in_child() -> None:
-    """Close the inputs of CLIs in a forked child. A CLI sees the end of its input only if all copies are closed."""
+    """Close all CLIs' inputs in a forked child, because a CLI's input only ends when all copies are closed."""
     for popen in _children:
         assert popen.stdin is not None
         with suppress(OSError):
@@ -276,11 +276,11 @@ def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
     popen.kill()
     with suppress(subprocess.TimeoutExpired):
         popen.wait(LAST_SECONDS)
-    _end_in_thread(popen, None, LAST_SECONDS)  # if it still runs
+    _end_in_thread(popen, None, LAST_SECONDS)  # if it is still running
 
 
 def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: float) -> None:
-    """End a process whose owner was garbage collected. This does not wait: a thread ends the process."""
+    """End a process whose owner was garbage collected. This does not wait, because a thread ends the process."""
     if popen not in _children:  # a forked child
         return
     if pidfd is not None:
@@ -295,7 +295,7 @@ def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: flo
 
 
 def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
-    # After SIGKILL a process ends, but perhaps not soon. Wait without limit, so that no zombie remains.
+    # A process ends after SIGKILL, but it may take a while. Wait without a limit, so that no zombie remains.
     for insist, seconds in (None, grace), (popen.terminate, grace), (popen.kill, None):
         if insist is not None:
             insist()
@@ -307,7 +307,7 @@ def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
 
 @atexit.register
 def _end_all() -> None:
-    """At interpreter exit: send SIGTERM to all running children, and SIGKILL to those that ignore it."""
+    """At interpreter exit, send SIGTERM to all running children, and SIGKILL to those that ignore it."""
     running = [popen for popen in list(_children) if popen.poll() is None]
     for popen in running:
         popen.terminate()

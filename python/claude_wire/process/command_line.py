@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from claude_wire.flags import kinds
 from claude_wire.flags.flags import Flags, flag_of
 
-#: File names of the CLI itself.
+#: The file names that the CLI itself may have.
 _CLI = frozenset(("claude", "claude.exe"))
 #: The flags that decide who answers permission questions. If a flag is repeated, the last value counts.
 _ASKS = "--permission-prompt-tool"
@@ -27,15 +27,15 @@ _FLAGS.update((name, _FLAGS["--model"]) for name in _FORMATS)  # these flags hav
 
 
 def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> None:
-    """Check that a command line makes its program speak the protocol, and ask for permission.
+    """Check that a command line makes its program speak the protocol and ask for permission.
 
-    Flags inside an argument count too, as in ``["ssh", "HOST", "claude --permission-prompt-tool stdio ..."]``, but not
-    inside the value of a flag of the CLI, or inside any argument of the CLI itself.
+    Flags inside an argument count, too, as in ``["ssh", "HOST", "claude --permission-prompt-tool stdio ..."]``. But
+    they do not count inside the value of a CLI flag, or if the program is the CLI itself.
 
     Args:
         argv: the command line.
         asks: whether the session has a ``can_use_tool``.
-        by_flag: whether an agent of this dialect needs a flag to ask for permission.
+        by_flag: whether an agent with this dialect needs a flag to ask for permission.
 
     Raises:
         ValueError: a flag is missing, or has a wrong value. The message says what to add.
@@ -65,16 +65,16 @@ def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> N
 
 
 def asks_host(argv: Sequence[str]) -> bool:
-    """True if a command line makes its program ask the host for permission."""
+    """Return True if a command line makes its program ask the host for permission."""
     argv = [os.fsdecode(argument) for argument in argv]
     return _last(_ASKS, argv) == "stdio" and _last(_ASKED, argv) != "none"
 
 
 def resumed_session(argv: Sequence[str]) -> str | None:
-    """The value of ``--resume``, if the command line runs the CLI itself on this machine; else None.
+    """Return the value of ``--resume`` if the command line runs the CLI itself on this machine; else None.
 
-    A script called ``claude`` may run the CLI on another machine, or another program, so it does not count. A script
-    for Node.js does: npm installs the CLI as one.
+    A script called ``claude`` may run the CLI on another machine, or run another program, so it does not count. But a
+    Node.js script counts, because npm installs the CLI as a Node.js script.
     """
     argv = [os.fsdecode(argument) for argument in argv]
     path = shutil.which(argv[0])
@@ -95,7 +95,7 @@ def _is_cli(program: str) -> bool:
 
 
 def _last(flag: str, argv: Sequence[str]) -> str | None:
-    """The last value of a flag; None if the command line does not have the flag."""
+    """Return a flag's last value, or None if the command line does not have the flag."""
     found: str | None = None
     pattern = re.compile(rf"(?:^|[\s'\"])({re.escape(flag)})(?:[\s=]+['\"]?([\w-]*)|$)")
     for name, value in _options(argv):
@@ -108,7 +108,7 @@ def _last(flag: str, argv: Sequence[str]) -> str | None:
 
 
 def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each known flag with its first value or ``""``; ``("", TEXT)`` for a text that may be a command line."""
+    """Yield each known flag with its first value or ``""``. Yield ``("", TEXT)`` if TEXT may be a command line."""
     program, *arguments = argv
     words = deque(arguments)
     while words and words[0] != "--":
@@ -116,7 +116,7 @@ def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
         name, joined, value = word.partition("=")
         flag = _FLAGS.get(name)
         if flag is None:
-            if not _is_cli(program):  # an argument of the CLI itself is a value, such as a prompt
+            if not _is_cli(program):  # if the program is the CLI itself, this is a value, such as a prompt
                 yield "", word
             continue
         if not joined and flag.kind is not kinds.BOOL and words and not (flag.optional and words[0].startswith("-")):

@@ -1,6 +1,6 @@
-"""Write a host's lines to its child, and follow turns in the input and the output.
+"""Write a host's lines to its child, and track turns in the input and the output.
 
-An output that ends within a turn then raises :class:`UnfinishedTurnError`.
+If the output ends in the middle of a turn, this raises :class:`UnfinishedTurnError`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Sent(msgspec.Struct):
 
     type: Any = None
     uuid: Any = None
-    # A prompt in the dialect JSON_RPC has these fields instead.
+    # In the dialect JSON_RPC, a prompt has these fields instead.
     method: Any = None
     id: Any = None
 
@@ -40,7 +40,7 @@ _LOOKED_AT = ENDING | OPENING
 
 
 def prompts_of(lines: bytes) -> Iterator[str | None]:
-    """Yield the uuid of each prompt among lines for an agent; None for a prompt without a uuid."""
+    """Yield the uuid of each prompt among an agent's input lines, or None for a prompt without a uuid."""
     for line in lines.split(b"\n"):
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # not a prompt; sent unchanged
             sent = _decode_sent(line)
@@ -50,23 +50,23 @@ def prompts_of(lines: bytes) -> Iterator[str | None]:
 
 
 class Exchange:
-    """Writes lines to a child, and follows its turns, so that an output that ends within a turn raises an error.
+    """Writes lines to a child, and tracks its turns. If the output ends in the middle of a turn, this raises an error.
 
     Args:
-        settings: the arguments of the child, which :meth:`start` spawns.
-        sees_results: True if the decoder lets results through.
+        settings: the arguments for the child, which :meth:`start` spawns.
+        sees_results: True if the decoder returns results.
     """
 
     def __init__(self, settings: Settings, *, sees_results: bool) -> None:
         self._settings = settings
         self._sees_results = sees_results
-        #: None before :meth:`start`.
+        #: The spawned child; None before :meth:`start`.
         self.child: Child | None = None
-        #: The state of the written prompts, and of the turns in the output so far.
+        #: The state of all written prompts and of the turns in the output so far.
         self.run: Run = Run()
         #: The last result that was decoded: typed or a dict, depending on the decoder. None before the first.
         self.last_result: Any = None
-        # True after ended() has checked the end: it raises only once.
+        # True after ended() checked how the process ended, because it raises only once.
         self._told = False
 
     @property
@@ -90,11 +90,11 @@ class Exchange:
         return self.child
 
     async def write(self, lines: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
-        """Write lines. Call ``begun`` after the first byte is written: from then on, cancellation cuts no line.
+        """Write lines. Call ``begun`` after the first byte is written. From then on, cancellation cannot cut a line.
 
         Args:
-            is_answer: True if the lines answer a control request. Such lines are not searched for prompts, and are
-                written before other tasks run.
+            is_answer: True if the lines answer a control request. Answers are not searched for prompts, and are written
+                before other tasks run.
         """
 
         def first() -> None:
@@ -106,9 +106,9 @@ class Exchange:
         await self.started().stdin.write(lines, begun if is_answer else first, is_answer)
 
     def write_in_turn(self, line: bytes) -> bool:
-        """Write a line if a turn is under way or a prompt waits for its turn. This never waits.
+        """Write a line if a turn is running or a prompt is waiting for its turn. This never waits.
 
-        Returns False if the line was not written, also because the input has ended, is full, or is in use by a sender.
+        Returns False if the line was not written, for example because the input is closed, full, or in use by a sender.
         """
         child = self.child
         return (
@@ -122,7 +122,7 @@ class Exchange:
 
     def saw(self, batch: list[Any]) -> None:
         """See :class:`~claude_wire.streams.receiver.Observer`."""
-        # Most batches neither begin nor end a turn, as the types of their messages show.
+        # Their messages' types show that most batches do not begin or end a turn.
         types = set(map(type, batch))
         is_plain = any(issubclass(cls, dict) for cls in types)
         if not is_plain and types.isdisjoint(ENDING if self.run.turn else _LOOKED_AT):
@@ -136,7 +136,7 @@ class Exchange:
                 self._saw_dict(cast("dict[str, Any]", message))
 
     def _saw_dict(self, message: dict[str, Any]) -> None:
-        """Update the run by a dict, for a decoder that gives dicts."""
+        """Update the run with a dict, for a decoder that returns dicts."""
         kind = message.get("type")
         if kind == "result":
             self.last_result = message
@@ -147,10 +147,12 @@ class Exchange:
             self.run.see(InitMessage())
 
     async def ended(self, *, cut: bool) -> None:
-        """Wait for the exit code, and raise once for a bad end. See :class:`~claude_wire.streams.receiver.Observer`.
+        """Wait for the exit code. If it or the output shows a failure, raise an error, but only in the first call.
+
+        See :class:`~claude_wire.streams.receiver.Observer`.
 
         Raises:
-            UnfinishedTurnError: the output ended within a line or a turn.
+            UnfinishedTurnError: the output ended in the middle of a line or a turn.
             ProcessError: the exit code is not 0.
         """
         child = self.started()
@@ -158,7 +160,7 @@ class Exchange:
             return
         await child.wait(self._settings.grace)
         await child.read_stderr()
-        if child.closed:  # another task has closed the process in the meantime, so its end is not an error
+        if child.closed:  # another task closed the process during the wait, so its end is not an error
             return
         self._told = True
         code = child.popen.returncode
@@ -181,7 +183,7 @@ def _begins_turn(message: dict[str, Any]) -> bool:
 
 
 def _of_dict(cls: type[M], message: dict[str, Any], *names: str) -> M:
-    """Convert some fields of a dict to a typed message. If a value does not fit its field, return an empty message."""
+    """Convert some of a dict's fields to a typed message, or to an empty message if a value does not fit its field."""
     try:
         return msgspec.convert({name: message[name] for name in names if name in message}, cls)
     except msgspec.ValidationError:
@@ -189,7 +191,7 @@ def _of_dict(cls: type[M], message: dict[str, Any], *names: str) -> M:
 
 
 class NotStarted:
-    """The chunks of a process before its start: reading them raises HandleError."""
+    """The chunks of a process that is not started yet. Reading them raises HandleError."""
 
     final: tuple[type[Exception], ...] = ()
 

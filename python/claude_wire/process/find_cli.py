@@ -15,13 +15,13 @@ TAP_HEAD = b"#!/bin/sh\n# claude-wire tap\n"
 def find_cli() -> str:
     """Return the path of the Claude Code CLI on this machine.
 
-    The search covers ``PATH``, then the folders of the CLI's installers, then an installed claude-agent-sdk. It skips a
-    tap (``claude-wire tap --install``), because a tap that searches the CLI must not find itself: to run a tap, pass
-    its path. The version of the CLI is not checked. On Windows only a native ``claude.exe`` counts, as in
-    claude-agent-sdk: see :meth:`ClaudeOptions.argv`.
+    The search covers ``PATH``, then the folders that the CLI's installers use, then an installed claude-agent-sdk. It
+    skips a tap (``claude-wire tap --install``), because a tap that searches for the CLI must not find itself. To run a
+    tap, pass its path. The CLI's version is not checked. On Windows, only a native ``claude.exe`` counts, as in
+    claude-agent-sdk (see :meth:`ClaudeOptions.argv`).
 
     Raises:
-        CLINotFoundError: the CLI is in none of these places. The message says how to install it.
+        CLINotFoundError: the CLI is not in any of these places. The message says how to install it.
     """
     for path in _candidates():
         # os.path.isfile returns False in a directory that may not be read; Path.is_file raises there.
@@ -38,7 +38,7 @@ def find_cli() -> str:
 
 
 def is_tap(path: str | os.PathLike[str]) -> bool:
-    """True if ``claude-wire tap --install`` wrote this program. False if the file cannot be read."""
+    """Return True if ``claude-wire tap --install`` wrote this program, or False if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(len(TAP_HEAD)) == TAP_HEAD
@@ -47,7 +47,7 @@ def is_tap(path: str | os.PathLike[str]) -> bool:
 
 
 def _candidates() -> list[str]:
-    """Possible paths of the CLI, best first: the same as in claude-agent-sdk."""
+    """Return the paths where the CLI may be, best first. They are the same as in claude-agent-sdk."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
         # shutil.which would search the working directory first, and find npm's claude.cmd.
@@ -67,7 +67,7 @@ def _candidates() -> list[str]:
     try:
         spec = importlib.util.find_spec("claude_agent_sdk")  # finds the package without importing it
     except (ImportError, ValueError):
-        spec = None  # an object in sys.modules has this name and no __spec__
+        spec = None  # an object in sys.modules has this name, but no __spec__
     for folder in (spec and spec.submodule_search_locations) or ():
         found.append(os.path.join(folder, "_bundled", "claude.exe" if sys.platform == "win32" else "claude"))
     return found

@@ -1,7 +1,7 @@
-"""Pass an argument that is too long for the system as a file, if the CLI accepts a file for its flag.
+"""If an argument is too long for the system, pass it as a file, provided that the CLI accepts a file for its flag.
 
-Linux limits one argument to less than 128 KiB (``MAX_ARG_STRLEN``), and all arguments with the environment to a quarter
-of the stack limit (``ARG_MAX``, usually 2 MiB). The system's error names neither the limit nor the argument.
+Linux limits each argument to less than 128 KiB (``MAX_ARG_STRLEN``), and the arguments and environment together to a
+quarter of the stack limit (``ARG_MAX``, usually 2 MiB). The system's error does not name the limit or the argument.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-#: Limit of Linux for one argument, in bytes.
+#: The longest argument that Linux accepts, in bytes.
 MAX_ARGUMENT_BYTES = 128 * 1024 - 1
-#: Flag that takes a text -> flag that takes the path of a file with this text.
+#: Flag that takes a text -> flag that takes the path of a file containing this text.
 _BY_FILE = {
     "--agents": "--agents",
     "--append-system-prompt": "--append-system-prompt-file",
@@ -25,7 +25,7 @@ _BY_FILE = {
     "--system-prompt": "--system-prompt-file",
 }
 _RULES = "put the rules into ClaudeOptions(settings={'permissions': {'allow': [...], 'deny': [...]}})"
-#: Flag that accepts no file -> what to do instead, for the error message.
+#: Flag that does not accept a file -> what to do instead, for the error message.
 _REMEDIES = {
     "--allowedTools": _RULES,
     "--disallowedTools": _RULES,
@@ -34,17 +34,17 @@ _REMEDIES = {
 
 
 class ArgumentFiles:
-    """Private temporary files for the long arguments of one process.
+    """Private temporary files for one process's long arguments.
 
     Args:
         argv: the arguments.
-        user: the user that the process runs as; None for the user of this process.
+        user: the user that the process runs as. None: the same user as this process.
 
     Attributes:
-        argv: the arguments, with the paths of files in place of long texts.
+        argv: the arguments, with file paths in place of long texts.
 
     Raises:
-        OSError: an argument is too long and its flag accepts no file (``E2BIG``), or a file cannot be written.
+        OSError: an argument is too long and its flag does not accept a file (``E2BIG``), or a file cannot be written.
     """
 
     def __init__(self, argv: Sequence[str], user: str | int | None = None) -> None:
@@ -62,7 +62,7 @@ class ArgumentFiles:
             raise
 
     def remove(self) -> None:
-        """Remove the files. A second call does nothing, and so does a call in a forked process."""
+        """Remove the files. A second call, or a call in a forked process, does nothing."""
         if self._folder is not None and os.getpid() == self._owner:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._folder = None
@@ -86,7 +86,7 @@ class ArgumentFiles:
 
 
 def find_long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
-    """Yield index, flag and text of each argument that is too long. The flag is empty for a text without a flag."""
+    """Yield the index, flag and text of each argument that is too long. If there is no flag, it is empty."""
     for index, argument in enumerate(argv):
         if len(argument) <= MAX_ARGUMENT_BYTES // 4 or len(os.fsencode(argument)) <= MAX_ARGUMENT_BYTES:
             continue
@@ -99,7 +99,7 @@ def find_long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
 
 
 def describe_long_argument(flag: str, text: str) -> str:
-    """The error message for an argument that is too long."""
+    """Return the error message for an argument that is too long."""
     remedy = _REMEDIES.get(flag) or (f"pass a file: {_BY_FILE[flag]} PATH" if flag in _BY_FILE else "")
     name = f"the argument of {flag}" if flag else "an argument"
     size = len(os.fsencode(text))
@@ -108,7 +108,7 @@ def describe_long_argument(flag: str, text: str) -> str:
 
 
 def arguments_too_long(argv: Sequence[str], env: Mapping[str, str] | None) -> OSError:
-    """The error for arguments and environment that are too long together."""
+    """Return the error for arguments that, together with the environment, are too long."""
     sizes = [len(os.fsencode(argument)) + 1 for argument in argv]
     longest = sizes.index(max(sizes))
     flag = argv[longest - 1] if longest and argv[longest - 1].startswith("--") else argv[longest].partition("=")[0][:40]

@@ -1,7 +1,7 @@
-"""The command line of the Claude Code CLI, built from typed fields.
+"""Build the Claude Code CLI's command line from typed fields.
 
-``ClaudeOptions(model="opus").argv()`` is a list of arguments for :func:`~claude_wire.open_process`. This starts no
-process and reads no configuration. The flags are those of CLI 2.1.331.
+``ClaudeOptions(model="opus").argv()`` returns a list of arguments for :func:`~claude_wire.open_process`. It does not
+start a process or read any configuration. The fields match the flags of CLI 2.1.331.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ PLACES = {
 
 
 def _in_words(cls: type[T]) -> type[T]:
-    """Decorate a class: the error for an unknown argument then says what to write instead (:data:`PLACES`)."""
+    """Decorate a class, so that the error for an unknown argument says what to write instead (:data:`PLACES`)."""
     told = tells_where(PLACES, owner=cls.__name__)(cls.__init__)
 
     @functools.wraps(told)
@@ -89,79 +89,78 @@ def _in_words(cls: type[T]) -> type[T]:
 @_in_words
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False, eq=True)
 class ClaudeOptions(Flags):
-    """The flags of the Claude Code CLI, one field for each. :meth:`argv` returns the command line.
+    """The Claude Code CLI's flags, with one field for each flag. :meth:`argv` returns the command line.
 
-    A field is named after its flag. None, False or an empty list writes nothing, except for ``tools`` and
-    ``setting_sources``, where an empty list means "none". No other flags are added: without ``system_prompt``, for
-    example, the CLI uses its own system prompt. Linux limits an argument to less than 128 KiB: a longer text is passed
-    as a temporary file if its flag accepts files (prompts, settings, MCP servers, agents); for any other flag, starting
-    the CLI fails with ``OSError``. ``repr()`` and error messages show names of fields, but no values that may be
-    prompts or keys.
+    Each field is named after its flag. None, False or an empty list adds nothing to the command line, except for
+    ``tools`` and ``setting_sources``, where an empty list means "none". No other flags are added: without
+    ``system_prompt``, for example, the CLI uses its own system prompt. Linux limits each argument to less than 128 KiB.
+    A longer text is passed as a temporary file if its flag accepts files (prompts, settings, MCP servers, agents). For
+    any other flag, starting the CLI fails with ``OSError``. ``repr()`` and error messages show field names, but never
+    values that may be prompts or keys.
 
     Attributes:
-        cli_path: path of the CLI, used unchanged; None looks for it with :func:`find_cli`.
-        system_prompt: text in place of the CLI's own system prompt.
-        system_prompt_file: path of a file with the system prompt.
-        append_system_prompt: text after the CLI's own system prompt.
-        append_system_prompt_file: path of a file with the text after the system prompt.
-        tools: the available built-in tools: names, none (an empty list) or ``["default"]``.
-        allowed_tools: tools and rules, such as ``"Bash(git *)"``, that need no permission question.
-        max_turns: number of answers of the model (the CLI calls them turns) after which the run ends with the result
+        cli_path: the CLI's path, used unchanged. None: :func:`find_cli` searches for the CLI.
+        system_prompt: text that replaces the CLI's own system prompt.
+        system_prompt_file: path of a file that contains the system prompt.
+        append_system_prompt: text to append to the CLI's own system prompt.
+        append_system_prompt_file: path of a file that contains the text to append to the system prompt.
+        tools: the available built-in tools: their names, an empty list for none, or ``["default"]``.
+        allowed_tools: tools and rules, such as ``"Bash(git *)"``, that are allowed without a permission question.
+        max_turns: maximum number of model answers (the CLI calls them turns). The run then ends with the result
             ``error_max_turns``.
-        max_budget_usd: dollars after which the run ends with the result ``error_max_budget_usd``.
+        max_budget_usd: maximum cost in dollars. The run then ends with the result ``error_max_budget_usd``.
         disallowed_tools: tools and rules that are refused.
-        task_budget: number of tokens that the model is told it may use.
+        task_budget: the number of tokens that the CLI tells the model it may use.
         model: a model's full name or an alias (``"sonnet"``, ``"opus"``, ``"haiku"``).
-        fallback_model: model to use when ``model`` is overloaded, or several, separated by commas.
+        fallback_model: the model to use when ``model`` is overloaded, or several models, separated by commas.
         betas: beta headers for API requests.
-        permission_prompt_tool: who answers permission questions: ``"stdio"`` (the host, by control requests) or the
-            name of an MCP tool.
+        permission_prompt_tool: who answers permission questions: ``"stdio"`` (the host, through control requests) or
+            the name of an MCP tool.
         permission_mode: ``"default"`` (or ``"manual"``), ``"acceptEdits"``, ``"plan"``, ``"auto"``, ``"dontAsk"`` or
             ``"bypassPermissions"``.
-        continue_conversation: continue the last conversation of the working directory (``--continue``).
-        resume: the id or the name of the session to continue.
+        continue_conversation: continue the last conversation in the working directory (``--continue``).
+        resume: the id or name of the session to continue.
         session_id: a UUID for a new session.
         settings: a settings file, or settings as JSON.
-        add_dir: more directories that tools may use.
-        mcp_config: MCP servers as the object ``{"mcpServers": {...}}``, as JSON or as a file; or several of them.
+        add_dir: additional directories that tools may use.
+        mcp_config: MCP servers: the object ``{"mcpServers": {...}}``, a JSON text or a file, or a list of these.
         include_partial_messages: send ``stream_event`` messages.
         include_hook_events: send messages when a hook starts and ends.
-        strict_mcp_config: use only the MCP servers of ``mcp_config``.
+        strict_mcp_config: use only the MCP servers in ``mcp_config``.
         fork_session: give a resumed session a new id.
-        resume_session_at: the UUID of the last message to keep of the resumed session.
+        resume_session_at: the UUID of the last message to keep in the resumed session.
         resume_drops_turn: the UUID of the prompt whose turn ``resume_session_at`` drops; the CLI checks it.
         session_mirror: send ``transcript_mirror`` messages.
         setting_sources: settings files to read: any of ``"user"``, ``"project"`` and ``"local"``.
         plugin_dir: plugins for this session, as directories or zip files.
         agent: the agent that leads the session.
-        agents: agents by name, as an object (its values are ``AgentDefinition`` or dicts), as JSON or as a file.
-        replay_user_messages: the CLI repeats user messages on its standard output.
-        forward_subagent_text: send text and thinking of subagents, too, not only their tools.
-        no_session_persistence: write no transcript; the session cannot be resumed.
-        project_config_root: absolute path of the trusted folder with project settings, ``.mcp.json`` and ``.claude``,
-            if the working directory is a worktree of it.
-        managed_settings: settings of the policy tier, as an object or as JSON. The CLI keeps the settings that
-            restrict, and drops all of them if an administrator's managed settings do not allow them.
-        permission_prompts: ``"host"``: the host answers permission questions. ``"none"``: the CLI denies each, and
-            never calls ``can_use_tool``.
+        agents: agents by name: an object (whose values are ``AgentDefinition`` or dicts), a JSON text or a file.
+        replay_user_messages: repeat user messages on the standard output.
+        forward_subagent_text: send subagents' text and thinking, too, not only their tool uses.
+        no_session_persistence: do not write a transcript. The session then cannot be resumed.
+        project_config_root: if the working directory is a worktree, the absolute path of its trusted folder, which has
+            the project settings, ``.mcp.json`` and ``.claude``.
+        managed_settings: policy settings, as an object or a JSON text. The CLI keeps only settings that restrict, and
+            ignores all of them if an administrator's managed settings do not allow them.
+        permission_prompts: ``"host"``: the host answers permission questions. ``"none"``: the CLI denies all of them,
+            and never calls ``can_use_tool``.
         debug: write a debug log; a str chooses categories, such as ``"hooks,mcp"`` or ``"!hooks"``.
-        debug_file: path of the debug log; also turns the log on.
-        extra_args: flags that have no field, without their dashes -> their values; None for a flag without a value.
+        debug_file: path of the debug log. Setting it also turns the log on.
+        extra_args: flag without a field, written without dashes -> its value; None for a flag without a value.
         thinking: ``"adaptive"``, ``"enabled"`` or ``"disabled"``.
-        max_thinking_tokens: number of tokens for thinking, for older models.
+        max_thinking_tokens: maximum number of thinking tokens, for older models.
         thinking_display: ``"summarized"``, ``"omitted"`` or ``"highlights"``.
         effort: ``"low"``, ``"medium"``, ``"high"``, ``"xhigh"`` or ``"max"``.
-        json_schema: the schema that the result has to fit, as an object or as JSON.
+        json_schema: the schema that the result must fit, as an object or a JSON text.
 
-    If a flag accepts only certain words, or numbers within limits, the constructor refuses other values. For a word
-    that this version does not know, use ``extra_args`` with the name of the flag: ``{"permission-mode":
-    "of_tomorrow"}``.
+    If a flag only accepts certain words, or numbers within limits, the constructor refuses other values. For a word
+    that this version does not know, use ``extra_args`` with the flag's name: ``{"permission-mode": "of_tomorrow"}``.
 
     Raises:
-        TypeError: a field has the wrong type, or there is no field of that name; for options of claude-agent-sdk the
-            message says where they go.
-        ValueError: the CLI does not accept a value; or two fields exclude each other; or a value cannot be an
-            argument: it has a NUL character, or cannot be written in JSON or the system's encoding.
+        TypeError: a field has the wrong type, or there is no field with this name. For claude-agent-sdk options, the
+            message says where they belong.
+        ValueError: the CLI does not accept a value, two fields exclude each other, or a value cannot be an argument,
+            because it has a NUL character or cannot be written as JSON or in the system's encoding.
     """
 
     cli_path: Path | None = None
@@ -178,7 +177,7 @@ class ClaudeOptions(Flags):
         self._check_together()
 
     def _check_together(self) -> None:
-        """Refuse pairs of fields that the CLI would refuse, or of which it would silently ignore one."""
+        """Refuse each pair of fields that the CLI would refuse, or where it would silently ignore one field."""
         for name in ("system_prompt", "append_system_prompt"):
             if getattr(self, name) is not None and getattr(self, f"{name}_file") is not None:
                 raise ValueError(f"ClaudeOptions takes one of {name} and {name}_file, not both")
@@ -197,12 +196,12 @@ class ClaudeOptions(Flags):
             raise ValueError("ClaudeOptions.resume_drops_turn needs resume_session_at=")
 
     def argv(self, prompt: str | None = None) -> list[str]:
-        """Return the command line, the CLI's path first.
+        """Return the command line, beginning with the CLI's path.
 
         Args:
             prompt: None for a session: the CLI reads messages from its standard input, and exits when the input ends. A
-                text for one answer: the CLI prints the answer and exits. CLI 2.1.331 first waits for its standard input
-                to end, for at most 3 seconds: to avoid the wait, close the input.
+                text for a single answer: the CLI prints the answer and exits. CLI 2.1.331 first waits up to 3 seconds
+                for its standard input to end; close the input to avoid this wait.
 
         Raises:
             CLINotFoundError: ``cli_path`` is None, and no CLI was found.
@@ -225,9 +224,9 @@ class ClaudeOptions(Flags):
 
 
 def _refuse_batch_file(cli: str) -> None:
-    # Windows runs batch files by cmd.exe. It parses the whole command line again, so an argument can inject a command,
-    # and no quoting prevents that (CVE-2024-24576, CVE-2024-27980). claude-agent-sdk refuses batch files, too. Check
-    # every part of the path, because Windows drops dots, spaces and stream names at the end of a name.
+    # Windows runs batch files with cmd.exe, which parses the whole command line again. An argument can therefore inject
+    # a command, and quoting cannot prevent this (CVE-2024-24576, CVE-2024-27980). claude-agent-sdk refuses batch files,
+    # too. Check every part of the path, because Windows drops dots, spaces and stream names at the end of a name.
     if sys.platform == "win32":
         parts = [part for folder in cli.replace("\\", "/").split("/") for part in folder.split(":")]
         if any(part.rstrip(". ").lower().endswith((".bat", ".cmd")) for part in parts):

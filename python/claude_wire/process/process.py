@@ -1,8 +1,7 @@
-"""A child process that speaks the protocol: its pipes, its standard error, its exit, and how it is ended.
+"""Run a child process that speaks the protocol: its pipes, its standard error, its exit, and how the host ends it.
 
-A :class:`Process` is a :class:`~claude_wire.MessageStream` over the standard output of a child. On Linux its output is
-read even while nobody iterates. For requests and callbacks of the control protocol, use a
-:class:`~claude_wire.Session`.
+A :class:`Process` is a :class:`~claude_wire.MessageStream` over a child's standard output. On Linux, the output is read
+even while nobody iterates. For the control protocol's requests and callbacks, use a :class:`~claude_wire.Session`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Default for ``grace``, in seconds. claude-agent-sdk gives the CLI the same time to write its session file.
+#: Default ``grace``, in seconds. claude-agent-sdk gives the CLI the same time to write its session file.
 GRACE_SECONDS = 5.0
 
 
@@ -77,33 +76,32 @@ def open_process(
 ) -> Process[Any]:
     """Run a process that speaks the protocol: ``async with open_process(argv) as process``.
 
-    Entering the block spawns the process. Leaving the block, also by an exception, ends the process.
+    Entering the block spawns the process. Leaving the block, even because of an exception, ends the process.
 
     Args:
-        argv: the program and its arguments; :class:`~claude_wire.ClaudeOptions` makes them for the Claude Code CLI.
-        decoder: turns lines into messages; None: ``Decoder()``. Use the decoder for nothing else.
+        argv: the program and its arguments. :class:`~claude_wire.ClaudeOptions` builds them for the Claude Code CLI.
+        decoder: turns lines into messages; None: ``Decoder()``. Do not use the decoder for anything else.
         cwd: the working directory; None: the host's.
-        env: the whole environment, in place of the host's; None: the host's.
-        extra_env: variables to merge into that environment. Without ``env``, the active span of OpenTelemetry is added,
-            too, as claude-agent-sdk does: ``TRACEPARENT`` and ``TRACESTATE``, and other propagated values such as
-            ``BAGGAGE``. A variable in ``extra_env`` has precedence. No other variable is added or removed.
-        user: name or number of the user to run as (POSIX).
-        stderr: where the standard error goes. None: its last 64 KiB are kept, for :attr:`Process.stderr_tail` and for
+        env: the whole environment, which replaces the host's; None: the host's.
+        extra_env: variables to merge into the environment. Without ``env``, the active OpenTelemetry span is added,
+            too, as claude-agent-sdk does: ``TRACEPARENT``, ``TRACESTATE``, and other propagated values such as
+            ``BAGGAGE``. Variables in ``extra_env`` take precedence. No other variable is added or removed.
+        user: the name or number of the user to run as (POSIX).
+        stderr: where the standard error goes. None: the last 64 KiB are kept for :attr:`Process.stderr_tail` and for
             errors. A function: it is also called with each line, in the event loop's thread. The line is decoded as
-            UTF-8, with wrong bytes replaced, without its line feed; a line above 64 KiB comes in pieces. If the
-            function raises, the type of the exception is logged. ``"inherit"``: the host's standard error.
-        overflow, spill_limit: as for :class:`~claude_wire.MessageStream`, for the standard output.
-        grace: seconds to wait for the process to end, first after the end of its input, then after SIGTERM.
-        start_new_session: run the process in a new session (POSIX): Ctrl-C then interrupts only the host.
+            UTF-8, with invalid bytes replaced, and has no line feed; a line longer than 64 KiB is split. If the
+            function raises, the exception's type is logged. ``"inherit"``: the host's standard error.
+        overflow, spill_limit: for the standard output, as for :class:`~claude_wire.MessageStream`.
+        grace: seconds to wait for the process to end, first after closing its input, and again after SIGTERM.
+        start_new_session: run the process in a new session (POSIX), so that Ctrl-C interrupts only the host.
 
     Raises:
-        CLINotFoundError: on entering the block: there is no such program.
-        OSError: on entering the block: the process cannot be spawned, because the working directory does not exist
-            (``FileNotFoundError``), by ``PermissionError``, or by too many open files. No process or descriptor
-            remains.
-        TypeError: ``argv`` is not a list of arguments, or empty; or ``decoder`` is not a
-            :class:`~claude_wire.Decoder`.
-        ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` has another value than the ones above.
+        CLINotFoundError: on entering the block, if the program does not exist.
+        OSError: on entering the block, if the process cannot be spawned, for example because the working directory does
+            not exist (``FileNotFoundError``), a permission is missing (``PermissionError``), or too many files are
+            open. No process or descriptor remains.
+        TypeError: ``argv`` is empty or not a list of arguments, or ``decoder`` is not a :class:`~claude_wire.Decoder`.
+        ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` has a value other than those above.
         NotImplementedError: ``overflow`` is not ``"pause"``, and the system is not Linux.
     """
     if isinstance(argv, (str, bytes)):
@@ -136,10 +134,10 @@ def open_process(
 
 
 def require_environment(name: str, env: object) -> None:
-    """Check an environment for a process: a dict of strings, or None.
+    """Check that a process's environment is a dict of strings, or None.
 
     Raises:
-        TypeError: ``env`` is neither.
+        TypeError: ``env`` is anything else.
     """
     if env is None:
         return
@@ -155,16 +153,16 @@ class Process(MessageStream[T], Generic[T]):
     """A child process and its messages. :func:`open_process` returns it.
 
     ``async for`` and :meth:`batches` work as for :class:`~claude_wire.MessageStream`. After the last message, the
-    iteration waits until the process has ended, for at most ``grace`` seconds. Then it raises, once:
+    iteration waits at most ``grace`` seconds until the process ends. Then it raises once:
 
-    * :class:`~claude_wire.UnfinishedTurnError`, if the output ended in the middle of a turn or of a line, or if a
-      prompt was sent and no turn came after it, whatever the exit code;
-    * else :class:`~claude_wire.ProcessError`, if the exit code is not 0.
+    * :class:`~claude_wire.UnfinishedTurnError`, whatever the exit code, if the output ended in the middle of a turn or
+      line, or if a prompt was sent but no turn followed it;
+    * otherwise :class:`~claude_wire.ProcessError`, if the exit code is not 0.
 
-    A turn begins with an ``init``, ``assistant``, ``user`` or ``stream_event`` message (not of a subagent or a replay),
-    and ends with its ``result``. If the decoder has ``only``, this check sees only the kinds in ``only``; if
-    ``result`` is not among them, no turn counts as unfinished. On Linux the output ends when the process has ended and
-    its whole output was read, even if a process that it started still holds the pipe open.
+    A turn begins with an ``init``, ``assistant``, ``user`` or ``stream_event`` message (unless it is from a subagent or
+    a replay), and ends with its ``result``. If the decoder has ``only``, this check only sees the kinds in ``only``; if
+    ``result`` is not one of them, no turn counts as unfinished. On Linux, the output ends when the process ended and
+    its whole output was read, even if another process that it started still holds the pipe open.
 
     At the end of ``async with``, the input of the process is closed; ``grace`` seconds later the process gets SIGTERM,
     and after ``grace`` more seconds SIGKILL. If the host is killed, the system closes the input of the process: the CLI
@@ -182,12 +180,12 @@ class Process(MessageStream[T], Generic[T]):
         if child is None:
             state = "not started"
         else:
-            # Do not ask the system for a newer exit code: that would reap the process.
+            # Do not ask the system for a newer exit code, because this would reap the process.
             code = child.popen.returncode
             state = f"pid {child.popen.pid} {'running' if code is None else f'exited with {code}'}"
         return f"<{type(self).__name__} {state}: {self.stats.summary()}>"
 
-    # --- its state
+    # --- state
 
     @property
     def pid(self) -> int:
@@ -196,7 +194,7 @@ class Process(MessageStream[T], Generic[T]):
 
     @property
     def returncode(self) -> int | None:
-        """The exit code, or None while the process runs. After a signal: minus the number of the signal."""
+        """The exit code, or None while the process is running. After a signal, it is minus the signal number."""
         return self._exchange.started().popen.poll()
 
     @property
@@ -209,18 +207,18 @@ class Process(MessageStream[T], Generic[T]):
         """The last result message that was decoded, or None."""
         return self._exchange.last_result
 
-    # --- its input
+    # --- input
 
     async def send(self, message: Message | dict[str, Any]) -> None:
-        """Encode a message and write its line to the standard input. Several tasks may send; lines never mix.
+        """Encode a message and write its line to the standard input. Several tasks may send; their lines never mix.
 
-        This waits while the pipe is full because the process does not read. On Linux the output is read meanwhile. On
-        other systems another task must iterate; otherwise host and process may wait for each other. If a send is
-        cancelled before its first byte is written, nothing is sent. If it is cancelled later, the next send, or
-        :meth:`end_input`, completes the line.
+        If the pipe is full because the process does not read, this waits. On Linux, the output is read during the wait.
+        On other systems another task must iterate; otherwise the host and the process may wait for each other. If a
+        send is cancelled before its first byte is written, nothing is sent. If it is cancelled later, the next send or
+        :meth:`end_input` completes the line.
 
         Raises:
-            ProcessInputError: the process is gone or has closed its input, or the input was ended.
+            ProcessInputError: the process is gone or closed its input, or the host closed it.
             TypeError, EncodeError: see :func:`~claude_wire.encode`.
         """
         await self.send_bytes(encode(message))
@@ -232,19 +230,19 @@ class Process(MessageStream[T], Generic[T]):
     async def end_input(self) -> None:
         """Close the standard input. The CLI then finishes its work and ends. A second call does nothing.
 
-        This waits for a send that is under way. If a sender was cancelled in the middle of its line, this first writes
-        the rest of the line, for at most a second. If this call is cancelled, the input stays open until the block is
-        left.
+        If a send is running, this waits until it is done. If a sender was cancelled in the middle of its line, this
+        first writes the rest of the line, for at most one second. If this call is cancelled, the input stays open until
+        the end of the block.
         """
         await self._exchange.started().stdin.end()
 
-    # --- its end
+    # --- end
 
     async def wait(self) -> int:
-        """Wait until the process has ended, and return its exit code.
+        """Wait until the process ends, and return its exit code.
 
-        A process cannot end while its output pipe is full. So another task should iterate: otherwise Linux reads ahead
-        only up to the byte budget, and other systems read nothing.
+        A process cannot end while its output pipe is full, so another task should iterate. If no task iterates, Linux
+        only reads ahead until the byte budget is used up, and other systems do not read at all.
         """
         child = self._exchange.started()
         while not await child.wait(3600.0):
@@ -252,10 +250,10 @@ class Process(MessageStream[T], Generic[T]):
         return cast("int", child.popen.returncode)
 
     async def aclose(self) -> None:
-        """End the process if it runs, as leaving the block does, and release its resources. A second call does nothing.
+        """End the process like leaving the block, and release its resources. A second call does nothing.
 
         Cancellation does not cut this short, but is raised at its end. KeyboardInterrupt does cut it short: a thread
-        then ends the process, as for a Process that was dropped without being closed.
+        then ends the process, as it does for a Process that is dropped without being closed.
         """
         self._receiver.forget()
         await self._exchange.close()
@@ -268,7 +266,7 @@ class Process(MessageStream[T], Generic[T]):
 
 
 def exchange_of(process: Process[Any]) -> Exchange:
-    """The :class:`Exchange` of a process. A session writes to the process through it."""
+    """Return a process's :class:`Exchange`, through which a session writes to the process."""
     observer = receiver_of(process).observer
     assert isinstance(observer, Exchange)
     return observer

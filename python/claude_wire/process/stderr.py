@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from claude_wire.streams.sources import PipeChunks
 
-#: Size of the kept tail of the standard error, in bytes.
+#: Maximum number of bytes to keep from the end of the standard error.
 STDERR_TAIL_BYTES = 64 * 1024
 
 
 class StderrLines:
-    """Keeps the tail of the standard error, and calls the callback, if there is one, with each line."""
+    """Keeps the end of the standard error, and calls the callback, if there is one, with each line."""
 
     def __init__(self, chunks: PipeChunks, callback: Callable[[str], object] | None = None) -> None:
         self._chunks = chunks
@@ -35,9 +35,9 @@ class StderrLines:
         return bytes(self._tail)
 
     async def wait(self, seconds: float) -> None:
-        """Wait for the end of the standard error, until no byte has arrived for ``seconds``, and at most 10 times that.
+        """Wait until the standard error ends, or until no byte arrives for ``seconds``, and at most 10 times as long.
 
-        The wait has a limit because a grandchild may hold the pipe open.
+        The wait has a limit, because a grandchild may hold the pipe open.
         """
         for _ in range(10):
             before = self._bytes
@@ -50,7 +50,7 @@ class StderrLines:
         self._chunks.close()
 
     def abandon(self) -> None:
-        """If the loop does not run, drop the task and close the pipe."""
+        """If the loop is not running, drop the task and close the pipe."""
         if not self._home.call_soon(lambda: None):
             self._task.abandon()
             self.close()

@@ -1,4 +1,4 @@
-"""Write lines to the standard input of a child, one sender at a time."""
+"""Write lines to a child's standard input, one sender at a time."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
 
-#: Maximum seconds to wait for a last step: the rest of a line, the rest of stderr, or the end of a process at
-#: interpreter exit.
+#: Maximum seconds to wait for a last step: to write the rest of a line, to read the rest of stderr, or to end a process
+#: at interpreter exit.
 LAST_SECONDS = 1.0
 
 
 class Stdin:
-    """The standard input of a child. Lines of several senders never mix, even if a sender is cancelled."""
+    """A child's standard input. Several senders' lines never mix, even if a sender is cancelled."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
@@ -35,11 +35,11 @@ class Stdin:
         self._room = Readiness(self._pipe.fileno(), writable=True)
         self._lock = Lock()
         self._slices = Slices()
-        # The rest of a line whose sender was cancelled; empty if there is none.
+        # The rest of a line whose sender was cancelled, or empty.
         self._unsent = b""
 
     async def write(self, lines: bytes, begun: Callable[[], object] | None, is_answer: bool) -> None:
-        # Nearly every answer fits into the pipe. Without the lock, a permission request takes a fifth less time.
+        # Nearly every answer fits into the pipe. Without taking the lock, a permission request is a fifth faster.
         if is_answer and self.write_now(lines):
             if begun is not None:
                 begun()
@@ -51,12 +51,12 @@ class Stdin:
             await self._write(lines, begun, is_answer)
 
     def write_now(self, line: bytes) -> bool:
-        # A blocking pipe (on Windows) could block the caller.
+        # On Windows the pipe is blocking, so writing could block the caller.
         if self._blocking or self._unsent or self._pipe.closed or self._lock.locked() or len(line) > select.PIPE_BUF:
             return False
         try:
             return os.write(self._pipe.fileno(), line) == len(line)  # a write of at most PIPE_BUF bytes is not cut
-        except OSError:  # the pipe is full, or the process has closed its end
+        except OSError:  # the pipe is full, or the process closed its end
             return False
 
     async def end(self) -> None:
@@ -94,8 +94,8 @@ class Stdin:
                     if not before and written and begun is not None:
                         begun()
                 except BlockingIOError:
-                    # Check poll() again after a second: while another process holds the pipe open, the end of the
-                    # process does not wake this wait.
+                    # Call poll() again every second, because the end of the process does not wake this wait while
+                    # another process holds the pipe open.
                     with move_on_after(LAST_SECONDS):
                         await self._room.wait()
         except BrokenPipeError as error:

@@ -1,4 +1,4 @@
-"""Check, before the CLI is started to resume a conversation, that the conversation is on disk."""
+"""Before starting the CLI to resume a conversation, check that the conversation is on disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def projects_folder(env: Mapping[str, str]) -> Path | None:
-    """The folder of the CLI's conversations, from its environment. None if the environment names no home folder."""
+    """Find the CLI's conversations folder from its environment. Return None if this does not name a home folder."""
     config = env.get("CLAUDE_CONFIG_DIR")
     home = env.get("HOME") or env.get("USERPROFILE")
     if not config and not home:
@@ -20,15 +20,15 @@ def projects_folder(env: Mapping[str, str]) -> Path | None:
 
 
 def is_session_id(text: str) -> bool:
-    """True if a text has the form of a session id, a UUID. ``--resume`` takes any other text as a name or a path."""
+    """Return True if a text is a UUID, like a session id. ``--resume`` treats any other text as a name or path."""
     return _UUID.fullmatch(text) is not None
 
 
 def folder_without_session(session_id: str, env: Mapping[str, str]) -> Path | None:
-    """The folder of conversations, if no conversation there has this id. None if one has the id, or if unknown.
+    """Return the conversations folder if no conversation in it has this id. Otherwise, or if unknown, return None.
 
-    Conversations of all working directories count: the CLI decides whether it resumes a conversation of another
-    directory. For a name or a path this returns None, since only the CLI can find these.
+    Conversations from all working directories count, because the CLI decides whether it resumes a conversation from
+    another directory. For a name or path this returns None, because only the CLI can find these.
     """
     folder = projects_folder(env)
     if folder is None or not folder.is_absolute() or not is_session_id(session_id):

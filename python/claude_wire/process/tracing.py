@@ -1,7 +1,7 @@
-"""Pass the active OpenTelemetry span to a child process, in environment variables.
+"""Pass the active OpenTelemetry span to a child process in environment variables.
 
-The spans of the CLI then become children of the host's active span. As in claude-agent-sdk, each header that
-OpenTelemetry would add to a request becomes a variable: ``traceparent`` becomes ``TRACEPARENT``.
+The CLI's spans then become children of the host's active span. As in claude-agent-sdk, each header that OpenTelemetry
+would add to a request becomes a variable: ``traceparent`` becomes ``TRACEPARENT``.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: The variables of a W3C trace. They are replaced together, because both must belong to the same trace.
+#: The variables of a W3C trace. Both must belong to the same trace, so they are always replaced together.
 W3C = ("TRACEPARENT", "TRACESTATE")
 
-#: Longest variable to pass on, in bytes, including its name. W3C allows so much baggage. Baggage may come from an
-#: untrusted request, so longer values are dropped.
+#: Maximum size of a variable in bytes, including its name. Baggage may come from an untrusted request, so longer values
+#: are dropped. The W3C standard has the same limit for baggage.
 MAX_BYTES = 8192
 
 
 def trace_context() -> dict[str, str]:
-    """The variables for the active span; empty without a span, or if OpenTelemetry is not imported. Never raises.
+    """Return the variables for the active span. Never raises.
 
-    They include other values that OpenTelemetry propagates with a span, such as ``BAGGAGE``.
+    They include other values that OpenTelemetry propagates with a span, such as ``BAGGAGE``. The result is empty if
+    there is no active span, or if OpenTelemetry is not imported.
     """
-    if "opentelemetry.trace" not in sys.modules:  # then no span can be active
+    if "opentelemetry.trace" not in sys.modules:  # no span can be active
         return {}
     carrier: dict[Any, Any] = {}
     try:
@@ -40,7 +41,7 @@ def trace_context() -> dict[str, str]:
 
 
 def join_trace(environment: dict[str, str], trace: Mapping[str, str], given: Iterable[str]) -> None:
-    """Replace the trace in an environment. Variables named in ``given`` are not changed."""
+    """Replace the trace in an environment. Variables named in ``given`` stay unchanged."""
     for name in {*W3C, *trace}.difference(given) if trace else ():
         environment.pop(name, None)
         if name in trace:
@@ -48,7 +49,7 @@ def join_trace(environment: dict[str, str], trace: Mapping[str, str], given: Ite
 
 
 def _fits(name: Any, value: Any) -> bool:
-    """True if a process can get this variable in its environment."""
+    """Return True if a process's environment can have this variable."""
     try:
         plain = os.fsencode(name + value)
     except (TypeError, UnicodeEncodeError):
