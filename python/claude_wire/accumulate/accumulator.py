@@ -8,7 +8,7 @@
         if partial is not None and partial.blocks:
             show(partial.blocks[-1])
 
-:meth:`Accumulator.add` raises for no content of a stream.
+:meth:`Accumulator.add` never raises because of a stream's content.
 
 The idea: a message is a list of marks and a list of text pieces. Most events are deltas that continue the text of the
 delta before. For such a delta only its text is kept, as one more piece. Every other event is a mark. So a snapshot is
@@ -91,11 +91,11 @@ __all__ = ["Accumulator", "PartialBlock", "PartialMessage"]
 #: for the main conversation.
 Key: TypeAlias = "tuple[str | None, str | None]"
 
-#: The default limit for the characters that an :class:`Accumulator` keeps.
+#: The default maximum number of characters that an :class:`Accumulator` keeps.
 MAX_CHARS = 64 * 1024 * 1024
-#: Characters that a delta counts in addition to its text, for its Python objects.
+#: A delta counts as its text plus this many characters, because its Python objects need memory too.
 DELTA_CHARS = 60
-#: Characters that any other event counts in addition to its JSON, for its Python objects.
+#: Any other event counts as its JSON plus this many characters, because its Python objects need memory too.
 EVENT_CHARS = 1000
 
 #: Types of marks without content: None (the message was abandoned), and stop events. They count as :data:`EVENT_CHARS`.
@@ -164,7 +164,7 @@ class _Log:
 
 
 class PartialMessage:
-    """A message of the model, which may still be streaming.
+    """A message from the model, which may still be streaming.
 
     A message that an :class:`Accumulator` returned grows with each event. A :meth:`snapshot` does not change.
     """
@@ -190,7 +190,7 @@ class PartialMessage:
         return state
 
     def snapshot(self) -> PartialMessage:
-        """Return a copy of the message that does not change any more.
+        """Return a copy of the message that no longer changes.
 
         A snapshot takes the same time for messages of any size: it shares the message's lists, and stores their
         lengths. Reading its first attribute applies the marks.
@@ -200,7 +200,7 @@ class PartialMessage:
 
     @property
     def session_id(self) -> str | None:
-        """The session of the message; None if the stream does not name it."""
+        """The message's session id; None if the stream does not have the id."""
         return self._log.session_id
 
     @property
@@ -210,13 +210,13 @@ class PartialMessage:
 
     @property
     def id(self) -> str | None:
-        """The API's id of the message, the same as in its ``assistant`` lines. None if the stream does not have it."""
+        """The API's message id, which is also in the ``assistant`` lines. None if the stream does not have the id."""
         id = self._now().message.id
         return self._log.id if id is None else id
 
     @property
     def model(self) -> str | None:
-        """The model that writes the message; None if the start was not seen."""
+        """The model that writes the message; None if the stream did not have the message's start."""
         return self._now().message.model
 
     @property
@@ -226,7 +226,7 @@ class PartialMessage:
 
     @property
     def ttft_ms(self) -> float | None:
-        """Milliseconds to the first token; None if the stream does not report them."""
+        """Time to the first token in milliseconds; None if the stream does not report this time."""
         return self._log.ttft_ms
 
     @property
@@ -248,7 +248,7 @@ class PartialMessage:
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the model stopped, such as ``end_turn`` or ``tool_use``; None before."""
+        """Why the model stopped, such as ``end_turn`` or ``tool_use``; None before the model stopped."""
         return self._now().message.stop_reason
 
     @property
@@ -263,7 +263,7 @@ class PartialMessage:
 
     @property
     def error(self) -> ErrorEvent | None:
-        """The API's error that broke off the stream; None without an error."""
+        """The API error that broke off the stream, or None."""
         return self._now().error
 
     @property
@@ -275,12 +275,12 @@ class PartialMessage:
 
     @property
     def blocks(self) -> tuple[PartialBlock, ...]:
-        """The content blocks that have begun, by index."""
+        """The content blocks received so far, by index."""
         blocks = self._now().blocks
         return tuple(blocks[index] for index in sorted(blocks))
 
     def block(self, index: int) -> PartialBlock | None:
-        """Return the block with this index, or None if it has not begun."""
+        """Return the block with this index, or None if no event of the block arrived yet."""
         return self._now().blocks.get(index)
 
     @property

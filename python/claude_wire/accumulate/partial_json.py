@@ -1,4 +1,4 @@
-"""Read the JSON input of a tool call, while it streams and when it is complete.
+"""Read a tool call's JSON input while it streams and when it is complete.
 
 jiter reads an incomplete text. A complete text is read strictly, without guesses.
 """

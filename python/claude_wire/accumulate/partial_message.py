@@ -1,4 +1,4 @@
-"""The state of a streamed message so far: its blocks, and the fields of the message.
+"""The current state of a streamed message: its blocks and fields.
 
 Events may arrive in any order. :mod:`claude_wire.accumulate.accumulator` has the rules, and decides to which message an
 event belongs.
@@ -62,7 +62,7 @@ _BLANKS: dict[type[object], ContentBlock] = {
     CompactionDelta: CompactionBlock(),
 }
 _NOT_STARTED = ApiMessage(type="message", role="assistant", content=[])
-#: Number of UTF-16 units that the CLI keeps of input that is not JSON.
+#: The CLI keeps this many UTF-16 units of input that is not JSON.
 _RAW_UNITS = 2048
 #: Counts that a zero at the end of a message must not replace.
 _INPUT_COUNTS = frozenset({"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"})
@@ -159,7 +159,7 @@ class PartialBlock:
 
     @property
     def name(self) -> str | None:
-        """The name of the called tool; None for other blocks."""
+        """The called tool's name; None for other blocks."""
         return self.start.name if isinstance(self.start, _WITH_INPUT) else None
 
     @property
@@ -183,7 +183,7 @@ class PartialBlock:
 
     @property
     def signature(self) -> str:
-        """The signature of a thinking block; empty before it arrives."""
+        """A thinking block's signature; empty before the signature arrives."""
         given = [delta.signature for delta in self._deltas if isinstance(delta, SignatureDelta)]
         if not given and self._whole and isinstance(self.start, ThinkingBlock):
             return self.start.signature or ""
@@ -196,7 +196,7 @@ class PartialBlock:
 
     @property
     def citations(self) -> list[Citation]:
-        """The citations so far, including those of the start."""
+        """The citations so far, including citations in the block's start."""
         first = self.start.citations if isinstance(self.start, TextBlock) else None
         return [*(first or ()), *(delta.citation for delta in self._deltas if isinstance(delta, CitationsDelta))]
 
@@ -297,7 +297,7 @@ def _final_input(text: str) -> tuple[Any, str | None]:
 
 
 class State:
-    """The content of a message after some of its marks were applied."""
+    """A message's content after some of its marks were applied."""
 
     __slots__ = ("abandoned", "blocks", "done", "error", "message", "others", "started", "text")
 

@@ -1,6 +1,6 @@
-"""The frames of a turn: messages of the model with their blocks, tool uses and tool results.
+"""Write a turn's frames: the model's messages and blocks, tool uses and tool results.
 
-A message of the model has blocks, and each finished block is one ``assistant`` line. With
+The model's messages consist of blocks, and each finished block is one ``assistant`` line. With
 ``--include-partial-messages``, stream events surround these lines::
 
     message_start
@@ -34,7 +34,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-#: Texts for the model after the user has refused or interrupted a tool use. (CLI 2.1.331.)
+#: What the model reads after the user refused or interrupted a tool use. (CLI 2.1.331.)
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
     "new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
@@ -66,13 +66,13 @@ class Speech:
         self._kind: str | None = None
         self._pieces: list[str] = []
         self._head = self._middle = self._tail = b""
-        # Token counts of the open message, or of the next message if no message is open. The keys are those of the API.
+        # Token counts of the open message, or of the next message if no message is open. The API defines the keys.
         self._usage: dict[str, Any] = dict(_NO_USAGE)
-        #: Number of messages of the model so far.
+        #: How many messages the model wrote so far.
         self.messages: int = 0
-        #: The last text that was said; empty before the first.
+        #: The model's last text; empty before the first text.
         self.last_text: str = ""
-        #: Tool uses without a result.
+        #: Tool uses that have no result yet.
         self.open_uses: dict[str, ToolUseBlock] = {}
 
     # --- blocks
@@ -100,7 +100,7 @@ class Speech:
                 self._delta(**{"type": f"{kind}_delta", kind: piece})
 
     def finish_block(self, signature: str = "") -> None:
-        """Finish the open block, if there is one, and write the whole block."""
+        """Finish the open block, if any, and write the whole block."""
         if self._kind is None:
             return
         text = "".join(self._pieces)
@@ -149,14 +149,14 @@ class Speech:
         self.close_message()
         self.open_uses.pop(use_id, None)
         block = ToolResultBlock(tool_use_id=use_id, content=content, is_error=is_error)
-        # A front end that connects later learns from `meta` that the user has refused the tool.
+        # A front end that connects later learns from `meta` that the user refused the tool.
         meta = [{"id": use_id, "permission_decision": {"decision": "reject"}}] if is_denied else None
         self._user([block], structured, meta)
 
     # --- the end of a turn that was stopped
 
     def abort(self, *, by_user: bool) -> str:
-        """Write the unfinished text, and a note of the interrupt. Return the ``terminal_reason`` of the result.
+        """Write the unfinished text, and a note about the interrupt. Return the result's ``terminal_reason``.
 
         In other dialects than stream-json this writes nothing, because only the result reports the interrupt there.
         """
@@ -252,7 +252,7 @@ class Speech:
         )
 
     def _make_frame(self, kind: str, field: str) -> None:
-        """Prepare the constant parts of the lines with a block's deltas, in stream-json."""
+        """Prepare the constant parts of a block's delta lines, for stream-json."""
         if self._protocol.plain:
             event = {"type": "content_block_delta", "index": self._index, "delta": {"type": kind, field: "\0"}}
             head = self._protocol.uuid_head

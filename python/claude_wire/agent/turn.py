@@ -1,4 +1,4 @@
-"""The argument of an agent's function: say texts, use tools, ask the host.
+"""The class ``Turn``, with which an agent's function writes texts, uses tools and asks the host.
 
 The module ``speech`` writes the messages for these calls.
 """
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-#: The answer to each question of a turn that was interrupted, or has ended. The host does not get these questions.
+#: The answer to each question that a turn asks after it was interrupted or ended. The host does not get the question.
 OVER = "The turn is over."
-#: Number of lines that a turn writes before other tasks may run, such as the task that reads an interrupt.
+#: A turn lets other tasks run, such as the task that reads an interrupt, after it wrote this many lines.
 LINES_AT_ONCE = 64
 
 
 class Turn:
-    """The argument of an author's function: a prompt, and methods to answer it.
+    """The argument of the author's function: a prompt, and methods to answer the prompt.
 
-    Lines are written in the order of the calls. After the turn was interrupted, or has ended, messages are dropped, and
-    questions are refused without asking the host.
+    Lines are written in call order. After the turn was interrupted or ended, messages are dropped, and questions are
+    refused without asking the host.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class Turn:
         self.result: ResultMessage | None = None
         self._lines = 0
         self._subagents: dict[str, Turn] = {}
-        #: The session of the agent.
+        #: The agent's session.
         self.session: AgentSession = service.session
-        #: Texts of the host's ``UserPromptSubmit`` hooks for the model, in addition to the prompt.
+        #: Texts that the host's ``UserPromptSubmit`` hooks add to the prompt for the model.
         self.hook_context: list[str] = []
 
     def __repr__(self) -> str:
@@ -83,17 +83,17 @@ class Turn:
 
     @property
     def prompt(self) -> UserMessage:
-        """The prompt to answer. Prompts that waited together are joined, their texts with line feeds."""
+        """The prompt to answer. Prompts that waited together become one prompt, with line feeds between their texts."""
         return self.record.prompt
 
     @property
     def text(self) -> str:
-        """The text of the prompt."""
+        """The prompt's text."""
         return self.record.prompt.text
 
     @property
     def uuid(self) -> str | None:
-        """The uuid of the prompt, or of the last of several prompts; None if it has no uuid."""
+        """The prompt's uuid, or the uuid of the last of several prompts. None if the prompt has no uuid."""
         return self.record.prompt.uuid
 
     @property
@@ -103,7 +103,7 @@ class Turn:
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON schema for the structured output; None if the host has not set one."""
+        """The JSON schema for the structured output; None if the host did not set one."""
         return self.session.schema
 
     @property
@@ -114,7 +114,7 @@ class Turn:
     # --- saying
 
     async def say(self, text: str) -> None:
-        """Say a text, as one block."""
+        """Write a text as one block."""
         _require("say()", text, "a str", str)
         if self._ready():
             self.speech.finish_block()
@@ -123,7 +123,7 @@ class Turn:
         await self._written()
 
     async def stream(self, text: str | AsyncIterable[str]) -> None:
-        """Say a text piece by piece. Successive pieces form one block.
+        """Write a text piece by piece. Successive pieces form one block.
 
         Each piece is a ``stream_event``, if the host wants stream events. The whole block is written when an iterable
         ends, before the next message of another kind, and at the end of the turn.
@@ -157,7 +157,7 @@ class Turn:
         await self._written()
 
     async def thinking(self, text: str, *, signature: str = "") -> None:
-        """Say a text of the model's thinking, as one block."""
+        """Write a text of the model's thinking as one block."""
         _require("thinking()", text, "a str", str)
         if self._ready():
             self.speech.finish_block()
@@ -173,7 +173,7 @@ class Turn:
         await self._written()
 
     async def block(self, block: ContentBlock) -> None:
-        """Say a whole content block of any kind."""
+        """Write a whole content block of any kind."""
         if self._ready():
             self.speech.block(block)
         await self._written()
@@ -181,7 +181,7 @@ class Turn:
     # --- tools
 
     async def use_tool(self, name: str, input: Mapping[str, Any] | None = None) -> ToolUseBlock:
-        """Say that the model uses a tool. Then call :meth:`tool_result` with the returned block."""
+        """Write that the model uses a tool. Then call :meth:`tool_result` with the returned block."""
         if not isinstance(input, (Mapping, type(None))):
             raise TypeError(f"the input of a tool must be a dict, not {type_of(input)}")
         use_id = f"toolu_{self._protocol.new_uuid().replace('-', '')}"
@@ -192,7 +192,7 @@ class Turn:
         return use
 
     async def allowed(self, use: ToolUseBlock, suggestions: list[PermissionUpdate] | None = None) -> Decision:
-        """Decide whether the tool may be used: by a rule, by the permission mode, or by asking the host.
+        """Decide whether the agent may use the tool, by a rule, by the permission mode, or by asking the host.
 
         Args:
             suggestions: permission updates that the host may grant with its answer, to avoid further questions:
@@ -215,7 +215,7 @@ class Turn:
     async def tool_result(
         self, use: ToolUseBlock, content: str | list[Any], is_error: bool = False, *, structured: Any = None
     ) -> None:
-        """Write the result of a tool.
+        """Write a tool's result.
 
         Args:
             content: the result for the model: a text, or blocks.
@@ -234,13 +234,13 @@ class Turn:
     async def run_tool(
         self, name: str, input: Mapping[str, Any] | None = None, function: Callable[..., Any] | None = None
     ) -> ToolOutcome:
-        """Use a tool: hook ``PreToolUse``, permission, the function, hook ``PostToolUse``, the tool's result.
+        """Run the hook ``PreToolUse``, check the permission, call the function, run ``PostToolUse``, write the result.
 
         Args:
-            name: name of the tool. ``mcp__SERVER__TOOL`` is a tool of an MCP server in the host, and needs no function.
-            input: input of the tool.
+            name: the tool's name. ``mcp__SERVER__TOOL`` is a tool of an MCP server in the host, and needs no function.
+            input: the tool's input.
             function: called with the input, which the host may have changed. It returns a text, blocks, or any JSON. If
-                it raises, the tool has failed, and the turn goes on. A plain function runs in a thread.
+                it raises, the tool failed, and the turn goes on. A plain function runs in a thread.
         """
         use = await self.use_tool(name, input)
         about = {"tool_name": name, "tool_input": use.input}
@@ -316,10 +316,10 @@ class Turn:
     async def elicit(
         self, message: str, schema: dict[str, Any] | None = None, *, server: str = "agent"
     ) -> ElicitationResponse:
-        """Ask the user of the host. The answer is ``decline`` if the host cannot ask.
+        """Ask the host's user a question. The answer is ``decline`` if the host cannot ask.
 
         Args:
-            schema: JSON schema of the form for the user.
+            schema: JSON schema of the form that the host shows to the user.
             server: the name of the MCP server that asks.
         """
         request = ElicitationRequest(mcp_server_name=server, message=message, mode="form", requested_schema=schema)
@@ -334,16 +334,16 @@ class Turn:
         :class:`~claude_wire.messages.UserDialogCancelled`.
 
         Args:
-            kind: one of ``supportedDialogKinds`` of the host's ``initialize``.
-            payload: the content of the dialog. Its keys depend on the kind.
-            use: the tool use that the dialog belongs to; None if it belongs to no tool use.
+            kind: one of the ``supportedDialogKinds`` in the host's ``initialize``.
+            payload: the dialog's content. The keys depend on the kind.
+            use: the tool use that needs the dialog; None if the dialog belongs to no tool use.
         """
         id = None if use is None else use.id
         request = RequestUserDialogRequest(dialog_kind=kind, payload=dict(payload), tool_use_id=id)
         return await self._service.questions.dialog(request) if self._ready() else UserDialogCancelled()
 
     async def injected(self) -> list[UserMessage]:
-        """Put the waiting prompts into this turn, and return them. Call this before each call of a model."""
+        """Add the waiting prompts to this turn, and return them. Call this before each model call."""
         prompts: list[UserMessage] = []
         if self._ready():
             self.speech.close_message()
@@ -364,7 +364,7 @@ class Turn:
         cache_read_input_tokens: int = 0,
         cache_creation_input_tokens: int = 0,
     ) -> None:
-        """Add to the token counts and costs of the turn, for its result. Costs are in US dollars.
+        """Add to the token counts and costs that the turn's result reports. Costs are in US dollars.
 
         The tokens are also added to the open message of the model, or to the next message. So call this before saying
         the text of the model's answer: lines that are already written do not change.
@@ -397,7 +397,7 @@ class Turn:
     def subagent(self, use: ToolUseBlock, *, description: str = "", kind: str = "general-purpose") -> Turn:
         """Start a subagent for a tool use: a turn whose messages have ``parent_tool_use_id``.
 
-        It ends at the end of its block (``async with turn.subagent(use) as helper:``) or with :meth:`tool_result`.
+        It ends with the block (``async with turn.subagent(use) as helper:``) or with :meth:`tool_result`.
         """
         task = Turn(self._service, self.record, use, self)
         self._subagents[use.id] = task
@@ -430,7 +430,7 @@ class Turn:
         return {**ids, "uuid": self._protocol.new_uuid(), "session_id": self.record.session_id}
 
     def _end_task(self, status: str, summary: str | None = None) -> None:
-        """Write that this subagent has ended, once. The default summary is its last text."""
+        """Write once that this subagent ended. The default summary is the subagent's last text."""
         if self._parent is not None:
             self.speech.close_message()
             summary = self.speech.last_text if summary is None else summary
@@ -439,7 +439,7 @@ class Turn:
             self._parent = None
 
     def finished(self) -> str:
-        """End open subagents and the open message. Return the last text that was said."""
+        """End open subagents and the open message. Return the last text."""
         if self._ready():
             for subagent in self._subagents.values():
                 subagent._end_task("completed")
@@ -448,7 +448,7 @@ class Turn:
         return self.speech.last_text
 
     def abort(self, *, by_user: bool) -> str:
-        """Write the end of an interrupted turn, subagents first. Return the ``terminal_reason`` of the result."""
+        """Write the end of an interrupted turn, subagents first. Return the result's ``terminal_reason``."""
         for subagent in self._subagents.values():
             subagent.abort(by_user=False)
             subagent._end_task("stopped")
@@ -471,7 +471,7 @@ class Turn:
             await checkpoint()
 
     async def _interrupt(self) -> None:
-        """Interrupt this turn, because an answer of the host asks for it."""
+        """Interrupt this turn, because the host's answer requests an interrupt."""
         self._service.interrupt_turn(self.record)
         await checkpoint()
 

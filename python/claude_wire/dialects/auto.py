@@ -1,4 +1,4 @@
-"""A connection that detects the dialect of the other side, by the first line that only one dialect has.
+"""A connection that detects the other side's dialect by the first line that only one dialect has.
 
 Before that line, the connection uses stream-json. A prompt is the same in all dialects except JSON-RPC. An agent with
 JSON-RPC does not answer a prompt in stream-json, so a host must name the dialect of such an agent.
@@ -33,7 +33,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-#: Class of a message that only one dialect has -> this dialect.
+#: Message class that only one dialect has -> this dialect.
 _TELLING: dict[type, Dialect] = {
     **dict.fromkeys((*CONTROL, CommandLifecycleMessage, SessionStateChangedMessage, StreamEvent), STREAM_JSON),
     **dict.fromkeys((ControlMessage, InjectedMessage, InterruptedMessage, QueuedMessage), MIRIAD),
@@ -114,5 +114,5 @@ def _told_by(message: Any) -> Dialect | None:
     return _TELLING.get(message.__class__)
 
 
-#: Detects the dialect of the other side. The behaviour of an agent is that of STREAM_JSON.
+#: Detects the other side's dialect. An agent behaves as with STREAM_JSON.
 AUTO: Dialect = Dialect("auto", _Auto, busy="merge", permission="flag", failed_code=1)

@@ -38,14 +38,14 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-#: Most open questions of an agent. Further questions are not answered. A correct agent asks one at a time.
+#: Maximum number of an agent's open questions. The host does not answer more. A correct agent asks one at a time.
 MAX_OPEN = 1024
 #: Replaces the id of a withdrawn question. The host still answers, and its answer must not count for the next question.
 _WITHDRAWN = object()
 
 
 class _Asked:
-    """A question that a host has to answer, and its answer as a line; None before the answer."""
+    """A question that a host must answer, and the answer as a line, or None before the host answered."""
 
     __slots__ = ("answer", "input")
 
@@ -175,7 +175,7 @@ def _is_question(message: Any) -> bool:
 
 
 def _frames(message: Any) -> list[dict[str, Any]]:
-    """Return the frames for a message of an agent; an empty list for a message that the dialect does not have."""
+    """Return the frames for an agent's message, or an empty list if the dialect does not have the message."""
     if isinstance(message, dict):
         return [message]
     if isinstance(message, InitMessage):

@@ -13,7 +13,7 @@ from claude_wire.codec.encoder import encode
 from claude_wire.errors import DialectError
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, UnknownRequest
 
-#: Seconds without a line after which a host stops waiting for a line that the agent sometimes does not write.
+#: A host stops waiting for a line that agents sometimes omit if no line arrives for this many seconds.
 SILENCE_SECONDS = 3.0
 
 #: The types of control messages.
@@ -21,7 +21,7 @@ CONTROL = (ControlRequest, ControlResponse, ControlCancelRequest)
 
 
 class Connection:
-    """Translates the messages of one stream, and keeps the state for it.
+    """Translates one stream's messages, and keeps the state that this needs.
 
     A host calls :meth:`to_agent` and :meth:`from_agent`; an agent calls :meth:`to_host`, :meth:`from_host` and
     :meth:`reply`. This class is the connection of stream-json, which needs no translation. Other dialects have
@@ -29,17 +29,17 @@ class Connection:
     """
 
     dialect: Dialect
-    """The dialect of the other side. AUTO while it is not detected."""
+    """The other side's dialect. AUTO until it is detected."""
     owed: int = 0
-    """For a host: number of prompts that have no result yet."""
+    """For a host: how many prompts have no result yet."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        # Lines of an agent that wait for reply().
+        # An agent's lines that reply() will return.
         self._replies: list[bytes] = []
 
     def to_agent(self, message: Any) -> bytes:
-        """Translate a message of a host to a line; ``b""`` if the dialect does not have the message.
+        """Translate a host's message to a line, or to ``b""`` if the dialect does not have the message.
 
         Raises:
             DialectError: the dialect cannot express the message. The state is then unchanged.
@@ -47,7 +47,7 @@ class Connection:
         return encode(message)
 
     def from_agent(self, message: Any) -> list[Any]:
-        """Translate a decoded line of an agent to messages for a host.
+        """Translate an agent's decoded line to messages for a host.
 
         Call this once for each line, in the order of the lines.
         """
@@ -55,14 +55,14 @@ class Connection:
 
     @property
     def result_may_be_missing(self) -> bool:
-        """True if the agent has stopped the turn under way, and may write no result for it.
+        """True if the agent stopped the turn under way, and may not write a result for the turn.
 
         After :data:`SILENCE_SECONDS` without a line, a host then uses :meth:`missing_result`.
         """
         return False
 
     def missing_result(self) -> list[Any]:
-        """Return a result for a turn that the agent has stopped without writing one; empty if there is no such turn."""
+        """Return a result for a turn that the agent stopped without a result. Empty if there is no such turn."""
         return []
 
     @property
@@ -71,7 +71,7 @@ class Connection:
         return False
 
     def to_host(self, message: Any) -> bytes:
-        """Translate a message of an agent to lines; ``b""`` if the dialect does not have the message.
+        """Translate an agent's message to lines, or to ``b""`` if the dialect does not have the message.
 
         Raises:
             DialectError: the message is a request that the dialect does not have. The state is then unchanged.
@@ -79,11 +79,11 @@ class Connection:
         return encode(message)
 
     def from_host(self, message: Any) -> list[Any]:
-        """Translate a decoded line of a host, or an :class:`~claude_wire.InvalidLine`, to messages for an agent."""
+        """Translate a host's decoded line, or an :class:`~claude_wire.InvalidLine`, to messages for an agent."""
         return [message]
 
     def reply(self) -> bytes:
-        """Take the lines with which the connection of an agent itself answers the last input; often ``b""``."""
+        """Remove and return the lines with which an agent's connection itself answers the last input; often ``b""``."""
         replies = b"".join(self._replies)
         self._replies.clear()
         return replies
@@ -101,23 +101,23 @@ class Connection:
 
 @dataclass(frozen=True, eq=False)
 class Dialect:
-    """The form of messages on the wire, and the behaviour of agents with this dialect. Compared by identity.
+    """How messages look on the wire, and how agents with this dialect behave. Dialects are compared by identity.
 
     Attributes:
-        name: name of the dialect, such as ``"stream-json"``.
+        name: the dialect's name, such as ``"stream-json"``.
         connection: the class that translates the messages of one stream.
         initializes: True if a host begins with ``initialize``.
         has_status: True if a host can ask for the status, also during a turn.
         signals: True if a host interrupts by SIGINT.
         host_hooks: True if the dialect has no messages for hooks: a host then calls hooks itself.
-        busy: the handling of prompts during a turn. ``merge``: they enter the turn before the next request to the
+        busy: how prompts are handled during a turn. ``merge``: they enter the turn before the next request to the
             model; prompts that still wait at its end begin one turn together. ``inject``: waiting prompts enter the
             turn as one message; each prompt that still waits at its end gets a separate turn; the agent reports
             ``queued`` and ``injected``. ``each``: each prompt gets a separate turn. ``refuse``: the connection answers
             with an error.
         strict: True if a line of another type than ``user`` and ``control_request`` ends the agent.
         permission: whether an agent asks before it uses a tool: ``flag`` (its flags decide), ``always`` or ``never``.
-        names_session: True if a prompt sets the id of the session.
+        names_session: True if a prompt sets the session id.
         failed_code: exit code of an agent whose last result is an error.
         interrupted_code: exit code of an agent after SIGINT.
         usage_code: exit code of an agent whose arguments are wrong.
@@ -148,7 +148,7 @@ class Dialect:
         return self.busy == "merge"
 
     def connect(self) -> Connection:
-        """Make a connection for a new stream."""
+        """Create a connection for a new stream."""
         return self.connection(self)
 
     def __repr__(self) -> str:

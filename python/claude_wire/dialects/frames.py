@@ -1,6 +1,6 @@
 """Make frames without nulls and ids, and translate frames to messages, for the dialects of simple agents.
 
-A frame is the JSON object of a message on the wire.
+A frame is a message's JSON object on the wire.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cach
 
 
 def without_nulls(**fields: Any) -> dict[str, Any]:
-    """Make an object of these fields, in this order, without fields that are None."""
+    """Build an object from these fields, in this order, without fields that are None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -38,7 +38,7 @@ def without_nulls(**fields: Any) -> dict[str, Any]:
 
 
 def require_prompt(connection: Connection, prompt: UserMessage, *blocks: type[Wire]) -> None:
-    """Check that the agent would read all of a prompt.
+    """Check that the agent would read the whole prompt.
 
     Raises:
         DialectError: the prompt has a field that the agent does not know, or a block of another class than ``blocks``.
@@ -54,7 +54,7 @@ def require_prompt(connection: Connection, prompt: UserMessage, *blocks: type[Wi
 
 
 def sent_prompt(connection: Connection, prompt: UserMessage) -> dict[str, Any]:
-    """Make the frame of a prompt.
+    """Build a prompt's frame.
 
     Raises:
         DialectError: the prompt has a field that the agent would not read, or a block other than text and tools.
@@ -67,7 +67,7 @@ def sent_prompt(connection: Connection, prompt: UserMessage) -> dict[str, Any]:
 
 
 def prompt_of(message: UserMessage) -> UserMessage:
-    """Remove the uuid from a prompt. For a uuid, the agent would report states that the dialect does not have."""
+    """Remove a prompt's uuid. If a prompt has a uuid, the agent reports states that the dialect does not have."""
     return UserMessage(message=message.message, session_id=message.session_id or None)
 
 
@@ -75,18 +75,18 @@ def prompt_of(message: UserMessage) -> UserMessage:
 
 
 def assistant_content(message: AssistantMessage) -> list[dict[str, Any]]:
-    """Return the text and tool use blocks of a message for a frame; empty for a message of a subagent."""
+    """Return a message's text and tool use blocks for a frame. Empty for a subagent's message."""
     blocks = message.content if message.parent_tool_use_id is None else []
     return [_block(block) for block in blocks if isinstance(block, (TextBlock, ToolUseBlock))]
 
 
 def tool_results(message: UserMessage) -> list[dict[str, Any]]:
-    """Return the tool results of a message for frames; empty for a message of a subagent."""
+    """Return a message's tool results for frames. Empty for a subagent's message."""
     return [_tool_result(block) for block in message.tool_results] if message.parent_tool_use_id is None else []
 
 
 def _tool_result(block: ToolResultBlock) -> dict[str, Any]:
-    """Make the block for a frame. ``is_error`` is left out unless it is true."""
+    """Build the block for a frame. Leave out ``is_error`` unless it is true."""
     given = block.content
     content = [_block(item) for item in given] if isinstance(given, list) else given or None
     is_error = True if block.is_error else None
@@ -102,7 +102,7 @@ def usage_counts(usage: Usage | None) -> dict[str, int] | None:
 
 
 def error_text(message: ResultMessage | SystemErrorMessage) -> str:
-    """Return the error text of a failed result, or of a ``system/error``."""
+    """Return a failed result's error text, or that of a ``system/error``."""
     if isinstance(message, SystemErrorMessage):
         return message.message or (message.error.message if message.error else "")
     if message.error is not None:
@@ -124,7 +124,7 @@ def _block(block: Wire | dict[str, Any]) -> dict[str, Any]:
 
 
 def as_stream_json(message: Any) -> Any:
-    """Translate a message of a simple agent to stream-json. A control message becomes an :class:`UnknownMessage`."""
+    """Translate a simple agent's message to stream-json. A control message becomes an :class:`UnknownMessage`."""
     if isinstance(message, SystemToolResultMessage):
         block = message.tool_result
         if block is None and message.tool_use_id is not None:

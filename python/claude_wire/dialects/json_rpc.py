@@ -45,7 +45,7 @@ INTERNAL_ERROR = -32603
 BUSY = -32001
 NOT_RUNNING = -32002
 CANCELLED = -32003
-#: Most answers to ``cancel`` that wait for the result of the run. Further answers are written before the result.
+#: Maximum number of answers to ``cancel`` that wait for the run's result. More answers are written before the result.
 MAX_HELD = 64
 #: Action -> JSON-RPC method of a host's request.
 _METHODS = {"interrupt": "cancel", "status": "status"}
@@ -54,7 +54,7 @@ _METHODS = {"interrupt": "cancel", "status": "status"}
 class _JsonRpc(MiriadConnection):
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        # For a host: id of an open request -> its action; and the number of prompts that had no uuid.
+        # For a host: id of an open request -> the request's action, and the number of prompts that had no uuid.
         self._asked: dict[Any, str] = {}
         self._unnamed = 0
         # For an agent: the id of the run under way (None: no run), and the answers that wait for the result of the run.
@@ -194,7 +194,7 @@ def _error_line(request_id: Any, code: int, words: str, data: Any = None) -> byt
 
 
 def _failure(message: UnknownMessage, failed: dict[str, Any], named: list[str] | None) -> Any:
-    """Return the message for an error response to a run, or for one without an id."""
+    """Return the message for an error response to a run, or for an error response without an id."""
     code, words = failed.get("code"), failed.get("message")
     info = ErrorInfo(message=words if isinstance(words, str) else "", code=str(code))
     if message.get("id") is None:

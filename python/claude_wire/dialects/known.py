@@ -1,4 +1,4 @@
-"""Find a dialect by its name."""
+"""Find a dialect by name."""
 
 from __future__ import annotations
 

@@ -45,12 +45,12 @@ from claude_wire.messages.union import build_message
 
 #: An agent's error text for an interrupt while no turn is under way.
 NOT_RUNNING = "No turn is currently running"
-#: Most characters of an unknown action or type that an error text shows.
+#: An error text shows at most this many characters of an unknown action or type.
 MAX_WORD_CHARS = 64
 
 
 class MiriadConnection(Connection):
-    """The part that both dialects of miriad-code share: the frames of a turn, and requests of the host to an agent."""
+    """What both miriad-code dialects share: a turn's frames, and the host's requests to an agent."""
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
@@ -69,7 +69,7 @@ class MiriadConnection(Connection):
         return ControlRequest(own_id, GetStatusRequest() if action == "status" else InterruptRequest())
 
     def _frames(self, message: Any) -> list[dict[str, Any]]:
-        """Return the frames for a message of an agent, and note when a turn begins and ends."""
+        """Return the frames for an agent's message, and note when a turn begins and ends."""
         if isinstance(message, InitMessage):
             self._running, self._session_id = True, message.session_id
         elif isinstance(message, ResultMessage):
@@ -78,7 +78,7 @@ class MiriadConnection(Connection):
 
 
 class _Miriad(MiriadConnection):
-    """The connection of miriad-code. For a host, it also follows which turn is under way.
+    """A connection with miriad-code. For a host, it also follows which turn is under way.
 
     By the protocol document, an interrupt ends with a ``result`` of the subtype ``cancelled``. In fact miriad-code
     writes ``interrupted`` first, and often no result: a turn that is aborted within a request to the model has none.
@@ -104,7 +104,7 @@ class _Miriad(MiriadConnection):
             return line
         if isinstance(message, ControlCancelRequest):
             for asked in self._asked.values():
-                with suppress(ValueError):  # the request is of the other action
+                with suppress(ValueError):  # the request has the other action
                     asked.remove(message.request_id)
             return b""
         if not isinstance(message, ControlRequest):
@@ -159,7 +159,7 @@ class _Miriad(MiriadConnection):
         return not self.owed
 
     def _answers(self) -> list[Any]:
-        """Answer all open interrupts: the turn has ended, even if the agent reports only one interrupt."""
+        """Answer all open interrupts, because the turn ended, even if the agent reports only one interrupt."""
         asked = self._asked["interrupt"]
         answers = [ControlResponse.success(request_id, {}) for request_id in asked]
         asked.clear()
@@ -180,7 +180,7 @@ class _Miriad(MiriadConnection):
             return b""
         if not response.ok:
             return encode(_error(getattr(response.response, "error", "")))
-        if action == "interrupt" and not self._running:  # the turn has ended in the meantime
+        if action == "interrupt" and not self._running:  # the turn ended in the meantime
             return encode(_error(NOT_RUNNING))
         if action == "interrupt":
             return encode(without_nulls(type="system", subtype="interrupted", session_id=self._session_id))
@@ -205,7 +205,7 @@ class _Miriad(MiriadConnection):
 
 
 def _status_of(message: Any) -> StatusMessage | None:
-    """Return the answer to a status request; None for any other message.
+    """Return the answer to a status request, or None for any other message.
 
     The protocol document defines the fields, but no subtype. miriad-code writes ``status``; a later document says
     ``status_response``.
@@ -219,7 +219,7 @@ def _status_of(message: Any) -> StatusMessage | None:
 
 
 def action_of(connection: Connection, message: ControlRequest) -> str:
-    """Return the action of a host's request: ``status`` or ``interrupt``.
+    """Return the action that a host's request asks for: ``status`` or ``interrupt``.
 
     Raises:
         DialectError: the dialect has no such request.
@@ -234,7 +234,7 @@ def action_of(connection: Connection, message: ControlRequest) -> str:
 
 
 def problem_of(message: Any) -> str:
-    """Return the error text for a wrong line of a host."""
+    """Return the error text for a wrong line from a host."""
     if isinstance(message, InvalidLine):
         return f"The line is not one JSON object: {message.reason}"
     if isinstance(message, UserMessage) or (isinstance(message, UnknownMessage) and message.type == "user"):
@@ -248,7 +248,7 @@ def status_payload(status: StatusMessage) -> dict[str, Any]:
 
 
 def frames_of(message: Any) -> list[dict[str, Any]]:
-    """Return the frames for a message of an agent, without nulls and uuids; empty if the dialect has none."""
+    """Return the frames for an agent's message, without nulls and uuids. Empty if the dialect has no such frame."""
     if isinstance(message, dict):
         return [message]
     if isinstance(message, AssistantMessage):

@@ -1,4 +1,4 @@
-"""Play recordings of the CLI in a child process in its place, with injected faults if wanted.
+"""Replay recordings of the CLI in a child process that replaces the CLI, with optional injected faults.
 
 ::
 

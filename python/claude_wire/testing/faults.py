@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Checked:
-    """Checks the values of a fault when it is made, and not only in the stand-in."""
+    """Validates a fault's values when the fault is created, and not only in the stand-in."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -45,7 +45,7 @@ class _Checked:
 
 @dataclass(frozen=True)
 class CutOutput(_Checked):
-    """Write ``at_byte`` bytes of the output, then exit without a message, perhaps in the middle of a line."""
+    """Write ``at_byte`` bytes of the output, then exit without a message, even in the middle of a line."""
 
     at_byte: int
     exit_code: int = 0
@@ -105,14 +105,14 @@ class IgnoreTerm(_Checked):
 
 @dataclass(frozen=True)
 class HoldStdout(_Checked):
-    """Leave a child process that keeps the standard output open for ``seconds`` after the stand-in has ended."""
+    """Leave a child process that keeps the standard output open for ``seconds`` after the stand-in ended."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class CloseStdout(_Checked):
-    """Close the standard output after all is written, and stay alive for ``seconds``, even if the input ends."""
+    """Write the whole output, close the standard output, and stay alive for ``seconds``, even if the input ends."""
 
     seconds: float
 
@@ -144,7 +144,7 @@ class Silence(_Checked):
 
 @dataclass(frozen=True)
 class GiveUp(_Checked):
-    """Exit with the recorded code if the host has not read the output for ``seconds``. The rest is not written.
+    """Exit with the recorded code, without writing the rest, if the host does not read the output for ``seconds``.
 
     The CLI does this 2 seconds after it has finished, if its prompt was an argument or its input has ended. While the
     input is open, the CLI waits, and so does the stand-in.

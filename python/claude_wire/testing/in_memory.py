@@ -1,4 +1,4 @@
-"""Connect a host and an agent in one process, without starting a program, for tests of an agent."""
+"""Connect a host and an agent in one process, to test the agent without starting a program."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from claude_wire.streams.tasks import Tasks
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import cancel_scope
 
-#: Most lines that wait in each direction.
+#: Maximum number of lines that wait in each direction.
 MAX_LINES = 64
-#: Seconds to wait for the end of the agent.
+#: How many seconds to wait until the agent ends.
 LAST_SECONDS = 5.0
 
 
@@ -51,8 +51,8 @@ async def open_agent(
     Entering the block sends ``initialize`` and waits for the answer. Leaving the block ends the agent.
 
     Args:
-        agent: an :class:`~claude_wire.agent.Agent`, or the function for one.
-        options: the flags of the agent; ``cli_path`` is ignored.
+        agent: an :class:`~claude_wire.agent.Agent`, or the function that answers prompts.
+        options: the agent's flags; ``cli_path`` is ignored.
 
     The other arguments are those of :func:`~claude_wire.open_session`.
 
@@ -111,14 +111,14 @@ async def open_agent(
         tasks.cancel()
         with cancel_scope(shield=True):
             await tasks.wait(LAST_SECONDS)
-        at_agent.close()  # if the task was cancelled before it began, it has not closed the streams
+        at_agent.close()  # if the task was cancelled before it began, it did not close the streams
         to_host.close()
     if failed:
         raise failed[0]
 
 
 class _Lines(ByteSendStream):
-    """The output of the agent, as an anyio stream."""
+    """The agent's output as an anyio stream."""
 
     def __init__(self, lines: ObjectSendStream[bytes]) -> None:
         self._lines = lines

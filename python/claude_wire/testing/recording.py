@@ -1,4 +1,4 @@
-"""A recorded session: the lines of the CLI's streams with their order and times, and the exit code.
+"""A recorded session: the CLI's input and output lines in order, when each line was written, and the exit code.
 
 The package ``player``, which runs without the rest of the library, has the code that reads the files.
 """
@@ -19,7 +19,7 @@ from claude_wire.testing.player import steps as _steps
 
 
 class Step(NamedTuple):
-    """One line of a session."""
+    """One line of a recorded session."""
 
     seconds: float
     """Seconds since the start of the CLI; 0.0 if no times were recorded."""
