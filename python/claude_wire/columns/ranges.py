@@ -1,4 +1,4 @@
-"""Cut files and folders into ranges and parts that several threads, processes or machines can read."""
+"""Split files and folders into ranges and parts that several threads, processes or machines can read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from claude_wire.support.arguments import require_int
 
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
-#: The default size of a range or a part, in bytes of the files.
+#: The default size of a range or a part in bytes.
 PART_BYTES = 64 * 1024 * 1024
 
 
 class Range(NamedTuple):
-    """A range of bytes of a file. It has all lines that begin in it, even if they end after it.
+    """A byte range of a file. It has all lines that begin in the range, even if they end after the range.
 
     So each line of a file is in one range, wherever the file is cut, and a range in the middle of a long line is empty.
     A range can be pickled. Where it is read, ``path`` must mean the same file.
@@ -30,9 +30,9 @@ class Range(NamedTuple):
 
 
 def plan(paths: Paths, target_bytes: int = PART_BYTES) -> list[Range]:
-    """Cut files into ranges of at most about ``target_bytes`` each, by their sizes, without reading them.
+    """Split files by size into ranges of at most about ``target_bytes`` each, without reading the files.
 
-    Lines that are added to a file later are not in any of its ranges.
+    Lines that are added to a file later are not in any range.
 
     Raises:
         OSError: there is no such file.

@@ -1,4 +1,4 @@
-"""The report of a scan: counts of lines and rows, and the values that did not fit their columns."""
+"""A scan's report: how many lines and rows it read, and which values did not fit their columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ProblemKind = Literal["surrogate", "misfit", "invalid", "too_long", "too_many_bl
 
 
 class Problem(NamedTuple):
-    """A value or a line that did not fit, with its place."""
+    """A value or a line that did not fit, and its position."""
 
     kind: ProblemKind
     """What did not fit.
@@ -22,13 +22,13 @@ class Problem(NamedTuple):
     than 64 MiB.
     """
     column: str | None
-    """Name of the column; None if the whole line is the problem."""
+    """The column's name; None if the whole line is the problem."""
     path: str | None
-    """Path of the file; None if the source was bytes."""
+    """The file's path; None if the source was bytes."""
     offset: int
-    """Offset of the line in the file, in bytes."""
+    """The line's byte offset in the file."""
     line_number: int | None
-    """Number of the line in its file, from 1. None if the file can no longer be read."""
+    """The line's number in the file, from 1. None if the file can no longer be read."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ class Report:
     """The counts of one pass over a scan's sources. The pass may still be running."""
 
     bytes: int = 0
-    """Number of bytes that were read."""
+    """How many bytes were read."""
     lines: int = 0
-    """Number of lines that are not blank."""
+    """How many lines are not blank."""
     skipped: int = 0
-    """Number of lines that ``only`` leaves out."""
+    """How many lines ``only`` leaves out."""
     rows: int = 0
-    """Number of rows, including rows that the consumer has not asked for yet."""
+    """How many rows there are, including rows that the consumer did not request yet."""
     decoded: int = 0
-    """Number of lines that the native code left to the Python decoder.
+    """How many lines the native code left to the Python decoder.
 
     They are invalid, or have a duplicate key.
     """
     invalid: int = 0
-    """Number of lines without a row: not a JSON object, too long, or with too many content blocks."""
+    """How many lines have no row, because they are not a JSON object, too long, or have too many content blocks."""
     surrogates: dict[str, int] = field(default_factory=lambda: dict[str, int]())
     """Column -> the number of lone surrogates that became U+FFFD."""
     misfits: dict[str, int] = field(default_factory=lambda: dict[str, int]())
@@ -59,7 +59,7 @@ class Report:
 
     @property
     def warning(self) -> str:
-        """Say how many values and lines did not fit the columns, and where the first one is. Empty if all fit."""
+        """Return a text that says how many values and lines did not fit, and where the first is. Empty if all fit."""
         counts = [f"{number:,} lone surrogates in {name}" for name, number in self.surrogates.items()]
         counts += [f"{number:,} values that do not fit {name}" for name, number in self.misfits.items()]
         counts += [f"{self.invalid:,} lines that gave no row"] if self.invalid else []

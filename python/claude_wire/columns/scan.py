@@ -30,10 +30,10 @@ from claude_wire.support.arguments import nearest, require_int, shown, type_of
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Range"
 
-#: The highest value for ``max_line_bytes``, because the offsets in a column have 32 bits.
+#: The maximum value of ``max_line_bytes``, because a column has 32-bit offsets.
 MAX_LINE_BYTES = 2**29
 _WHOLE = 0, 2**64 - 1
-#: The kinds of problems, in the order of their native numbers.
+#: The problem kinds. The native code uses a kind's index in this tuple.
 _KINDS: tuple[ProblemKind, ...] = ("surrogate", "misfit", "invalid", "too_long", "too_many_blocks")
 _NO_COLUMN = 2**64 - 1
 #: The layout of a native report: the number of counts before those of columns, the number of values for one problem,
@@ -61,7 +61,7 @@ def _callback() -> Any:
 
 
 class Scan:
-    """A table of lines, as an Arrow stream. :func:`scan` returns it.
+    """A table of lines as an Arrow stream. :func:`scan` returns it.
 
     Any consumer of ``__arrow_c_stream__`` can read it: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``, DuckDB,
     DataFusion, nanoarrow. Each such call begins a new pass over all sources. A consumer owns its data, so the scan may
@@ -79,12 +79,12 @@ class Scan:
 
     @property
     def table(self) -> TableName:
-        """The name of the table."""
+        """The table's name."""
         return self._table
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """The column names, in order."""
         return self._columns
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class Scan:
 
     @property
     def report(self) -> Report:
-        """The report of the last pass, which may still be running."""
+        """The last pass's report. The pass may still be running."""
         columns = len(self._columns)
         most = _COUNTS + 2 * columns + _CASE * _MAX_CASES
         out = ffi.new("uint64_t[]", most)
@@ -158,7 +158,7 @@ def scan(
     Raises:
         OSError: there is no such file, or it is a directory. The consumer raises later errors.
         ValueError: there is no such table, column or kind.
-        TypeError: an argument is of the wrong type.
+        TypeError: an argument has the wrong type.
     """
     names = _columns(table, columns)
     require_int("max_line_bytes", max_line_bytes, 1)
@@ -213,7 +213,7 @@ def _sources(source: Source | Iterable[Source]) -> list[Source]:
 
 
 def _add(handle: int, source: Source) -> str | None:
-    """Add a source to the native scan. Return its path; None for bytes."""
+    """Add a source to the native scan. Return the source's path, or None for bytes."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         view = byte_view(source, "scan()")
         checked(lib.cw_scan_add(handle, ffi.from_buffer("uint8_t[]", view), len(view), 0, *_WHOLE))

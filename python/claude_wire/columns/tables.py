@@ -1,4 +1,4 @@
-"""The tables: where in a line the value of each column is. The native library extracts the values.
+"""The tables, which say where in a line each column's value is. The native library extracts the values.
 
 A column has a type, a rule, and the arguments of the rule: paths of keys in the line, such as ``message.id``, or in a
 content block, such as ``*.id``. ``rust/src/columns/spec.rs`` defines the rules, and the lines that begin with ``!``.
@@ -124,12 +124,12 @@ _TABLES: dict[TableName, tuple[list[str], dict[str, str]]] = {
 
 
 def columns_of(table: TableName) -> tuple[str, ...]:
-    """Return the names of all columns of a table, in order."""
+    """Return the names of all of a table's columns, in order."""
     require_one_of("table", table, get_args(TableName))
     return tuple(_TABLES[table][1])
 
 
 def spec(table: TableName, columns: tuple[str, ...]) -> bytes:
-    """Return the specification of these columns for the native library."""
+    """Return these columns' specification for the native library."""
     which, known = _TABLES[table]
     return "\n".join([*which, *(f"{name} {known[name]}" for name in columns)]).encode()

@@ -1,4 +1,4 @@
-"""Count each answer of the model once: remove duplicate rows from ``usage`` tables."""
+"""Remove duplicate rows from ``usage`` tables, to count each of the model's answers once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from claude_wire.support.arguments import type_of
 
 
 class ArrowStream(Protocol):
-    """An object with an Arrow stream: a :class:`Scan`, a table of pyarrow, a relation of DuckDB."""
+    """An object with an Arrow stream, such as a :class:`Scan`, a pyarrow table or a DuckDB relation."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
@@ -37,7 +37,7 @@ class Combined:
 
 
 def combine(tables: ArrowStream | Iterable[ArrowStream]) -> Combined:
-    """Keep one row for each answer of the model, from ``usage`` tables of any files.
+    """Keep one row for each of the model's answers, from the ``usage`` tables of any files.
 
     Rows with the same message id and request id are the same answer. An answer has a line for each content block, lines
     in several files if the session was forked, and lines both in the stream and in the transcript. Which of its rows is

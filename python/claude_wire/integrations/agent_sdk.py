@@ -54,9 +54,9 @@ except ModuleNotFoundError as _error:
         name="claude_agent_sdk",
     ) from _error
 
-#: The supported versions of claude-agent-sdk: the first, and all before the second.
+#: The supported versions of claude-agent-sdk: from the first version up to, but not including, the second.
 SUPPORTED = (0, 2, 181), (0, 3)
-#: The newest version that was tested.
+#: The newest tested version.
 TESTED = "0.2.189"
 
 
@@ -139,8 +139,8 @@ class WireTransport(SubprocessCLITransport):
         prompt: the same prompt as for ``query()``; None for a ``ClaudeSDKClient``. The SDK sends the prompt, not the
             transport.
         options: the same options as for ``query()`` or ``ClaudeSDKClient``.
-        on_invalid: called with the :class:`~claude_wire.InvalidLine` of each skipped line. An exception of this
-            function is logged.
+        on_invalid: called with the :class:`~claude_wire.InvalidLine` of each skipped line. If it raises, the
+            exception is logged.
         overflow, spill_limit: what happens when unread bytes exceed the byte budget of the process, as for
             :func:`~claude_wire.open_process`. ``"error"`` ends the SDK's session.
 
@@ -148,7 +148,7 @@ class WireTransport(SubprocessCLITransport):
 
     Attributes:
         process: the running :class:`~claude_wire.Process`, for its pid and statistics; None while not connected.
-        invalid_lines: number of lines that were skipped since :meth:`connect`.
+        invalid_lines: how many lines were skipped since :meth:`connect`.
 
     Raises:
         TypeError: an argument has the wrong type.
@@ -185,7 +185,7 @@ class WireTransport(SubprocessCLITransport):
         self._resumed: _Resumed | None = None
 
     async def connect(self) -> None:
-        """Start the CLI. If it runs already, do nothing.
+        """Start the CLI. If it is already running, do nothing.
 
         Raises:
             CLINotFoundError: the CLI was not found, or is not at ``options.cli_path``.
@@ -246,7 +246,7 @@ class WireTransport(SubprocessCLITransport):
         self._ready = True
 
     async def _environment(self) -> dict[str, str]:
-        """Make the CLI's environment, as SubprocessCLITransport.connect does. The reasons are there."""
+        """Build the CLI's environment as SubprocessCLITransport.connect does. That method explains the reasons."""
         given = self._options.env
         environment = {name: value for name, value in os.environ.items() if name != "CLAUDECODE"}
         environment["CLAUDE_CODE_ENTRYPOINT"] = "sdk-py"
@@ -333,7 +333,7 @@ class WireTransport(SubprocessCLITransport):
             raise self._exit_error from error
 
     async def end_input(self) -> None:
-        """Wait for a write that is under way, and close the CLI's standard input. A second call does nothing."""
+        """Wait for an unfinished write, then close the CLI's standard input. A second call does nothing."""
         if self.process is not None:
             await self.process.end_input()
             self._input_ended = True

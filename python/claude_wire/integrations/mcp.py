@@ -15,7 +15,7 @@
 This module only matches requests and responses by their JSON-RPC ids; the package mcp handles the methods. The session
 carries the messages to and from the CLI.
 
-It supports mcp 1.23 and above, and mcp 2. ``mcp_versions`` has their differences, ``mcp_run`` one run of a server.
+It supports mcp 1.23 and above, and mcp 2. ``mcp_versions`` handles their differences, ``mcp_run`` runs a server.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class InProcessMcpServer:
 
     @property
     def name(self) -> str:
-        """The name of the server object. The session may use another name."""
+        """The server object's name. The session may use another name."""
         return str(self._server.name)
 
     def connect(self, send: Send) -> None:
@@ -125,7 +125,7 @@ class InProcessMcpServer:
         request_id = request_id_of(message)
         try:
             parsed = parse(message)
-        except Exception:  # do not show the error of pydantic, which quotes the message
+        except Exception:  # do not show pydantic's error, which quotes the message
             return error_response(request_id, INVALID_REQUEST, "Invalid Request")
         is_request = isinstance(root_of(parsed), mcp.types.JSONRPCRequest)
         if not is_request and "method" in message and "id" in message:  # a request that mcp 1 parses as a notification
@@ -171,7 +171,7 @@ class InProcessMcpServer:
         return run
 
     async def aclose(self) -> None:
-        """End the server, and cancel its calls. This takes at most 5 seconds; calls that do not end by then run on."""
+        """End the server, and cancel its calls. This takes at most 5 seconds; calls that have not ended by then go on."""
         self._connected = False
         self._send = None
         self._handshake = None

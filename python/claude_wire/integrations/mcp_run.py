@@ -1,4 +1,4 @@
-"""One run of an MCP server: its ``Server.run()`` over in-memory streams, its open calls, and its output.
+"""Run an MCP server's ``Server.run()`` over in-memory streams, and match its output to the open calls.
 
 The module ``mcp`` decides when to run a server again.
 """
@@ -41,25 +41,25 @@ __all__ = ["Handshake", "Refused", "Run", "Send"]
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-#: Longest time of :meth:`InProcessMcpServer.aclose`, in seconds, even if the server's tools do not end.
+#: Maximum duration of :meth:`InProcessMcpServer.aclose` in seconds, even if the server's tools do not end.
 GRACE_SECONDS = 5.0
 
 #: Seconds to hold back the answer "connection closed", which an mcp 2 server returns for every call when it fails. If
 #: the cause of the failure becomes known within this time, the calls get the cause instead.
 CAUSE_SECONDS = 1.0
 
-#: Most messages that the server has not read, and most requests that it has not answered. Further messages and requests
-#: are refused, because a client that sends notifications or withdraws requests does not wait for answers.
+#: Maximum number of unread messages, and of unanswered requests. The server refuses more, because a client that sends
+#: notifications or withdraws requests does not wait for answers.
 MAX_WAITING = 4096
 
-#: The id of an ``initialize`` that is repeated for a new run. Clients do not use this id.
+#: The id of the ``initialize`` request that is repeated for a new run. Clients do not use this id.
 HANDSHAKE_ID = "claude-wire-handshake"
 
 _log = logging.getLogger("claude_wire")
 
 
 class Refused(Exception):
-    """A message cannot be given to the server. The exception has the text and code of the JSON-RPC error."""
+    """The server cannot take a message. The exception has the JSON-RPC error's text and code."""
 
     def __init__(self, why: str, code: int = INTERNAL_ERROR) -> None:
         super().__init__(why)
@@ -75,7 +75,7 @@ class Handshake(NamedTuple):
 
 
 class Call:
-    """A request of the client that waits for the server's answer."""
+    """A client's request that is waiting for the server's answer."""
 
     def __init__(self, method: str) -> None:
         self.method: str = method
@@ -106,7 +106,7 @@ class Run:
         self._calls: dict[RequestId, Call] = {}
         self._server = cancellable(server, self._scope)
         self._send = send
-        # The run before this one, which may still be ending; None if there is none.
+        # The previous run, which may still be ending, or None.
         self._before = before
         # Set, except between `initialize` and `notifications/initialized` of the client.
         self._initialized = Event()
@@ -116,7 +116,7 @@ class Run:
         self._more = Event()
         self._group: TaskGroup | None = None
         self._ended = False
-        # The scope of the message that is being sent to the client; None if none is.
+        # The cancel scope of the message that is being sent to the client, or None.
         self._sending: CancelScope | None = None
         self._served = Event()
         self._closing = False
@@ -128,7 +128,7 @@ class Run:
         return self._ended or self._task.done
 
     def stopped(self) -> Refused:
-        """Return the error for requests after the end of the run, and for those that the run has not answered."""
+        """Return the error for requests that the run did not answer, and for requests after the end of the run."""
         if self._closing:
             return Refused(f"MCP server {self._name!r} is closed")
         cause = "" if self.failure is None else f": {type(self.failure).__name__}"
@@ -186,7 +186,7 @@ class Run:
             self._initialized.set()
 
     async def ask(self, message: dict[str, Any], parsed: Any, request_id: RequestId) -> dict[str, Any]:
-        """Give a request to the server, and wait for its answer."""
+        """Give a request to the server, and wait for the answer."""
         if request_id in self._calls:
             raise Refused("Invalid Request: another open request has this id", INVALID_REQUEST)
         if len(self._calls) >= MAX_WAITING:
@@ -216,7 +216,7 @@ class Run:
 
     def _cancel(self, request_id: RequestId, call: Call) -> None:
         """Tell the server to cancel its work on a request."""
-        if call.method == "initialize":  # MCP's specification forbids to cancel `initialize`
+        if call.method == "initialize":  # MCP's specification forbids cancelling `initialize`
             return
         if CANCELS_BY_SCOPE:
             call.scope.cancel()
@@ -234,7 +234,7 @@ class Run:
                 await call.wait()
 
     def _give(self, message: SessionMessage) -> None:
-        """Queue a message for the server. This does not wait, so the server reads messages in the order of calls."""
+        """Queue a message for the server. This does not wait, so the server reads messages in call order."""
         if self.over or self._closing:
             raise self.stopped()
         if len(self._given) >= MAX_WAITING:
@@ -243,7 +243,7 @@ class Run:
         self._more.set()
 
     def _answer(self, response: dict[str, Any]) -> None:
-        """Give the server the answer to a request of the server."""
+        """Give the server the answer to the server's own request."""
         with suppress(Refused):  # the run is closing, which cancels the server's tools
             self._give(SessionMessage(parse(response)))
 
@@ -307,7 +307,7 @@ class Run:
     # --- to the client ------------------------------------------------------------------------------------------------
 
     async def _deliver(self, item: SessionMessage | Exception) -> None:
-        """Handle a message that the server has written. This must not wait for the server, and must not raise."""
+        """Handle a message that the server wrote. This must not wait for the server, and must not raise."""
         if isinstance(item, Exception):  # the stream's type allows exceptions, but a server does not write them
             return
         message = dump(item)

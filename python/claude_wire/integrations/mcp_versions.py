@@ -34,9 +34,9 @@ RequestId = int | str
 
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
-#: The error code of mcp for a connection that has closed.
+#: mcp's error code for a closed connection.
 CONNECTION_CLOSED = -32000
-#: The error code of mcp 2 for a cancelled request. JSON-RPC and MCP do not define one.
+#: mcp 2's error code for a cancelled request. JSON-RPC and MCP do not define such a code.
 REQUEST_CANCELLED = -32800
 
 # A type checker sees the installed version, and would report the names of the other one.
@@ -53,7 +53,7 @@ CANCELS_BY_SCOPE = _MAJOR == 1
 
 
 def request_id_of(message: Any, key: str = "id") -> RequestId | None:
-    """Return the id in a message or in its params; None if it has no valid id. The message may be of any type."""
+    """Return the id in a message or in its params, or None if there is no valid id. The message may have any type."""
     found = cast("dict[str, Any]", message).get(key) if isinstance(message, dict) else None
     return found if isinstance(found, (int, str)) and not isinstance(found, bool) else None
 
@@ -86,7 +86,7 @@ def request_message(parsed: Any, unanswered: Callable[[], None]) -> SessionMessa
 
 
 def dump(item: SessionMessage) -> dict[str, Any]:
-    """Convert a message to JSON like mcp's own transports. Raises the errors of pydantic."""
+    """Convert a message to JSON like mcp's own transports. Raises pydantic's errors."""
     left_out: dict[str, Any] = {"exclude_none": True} if _MAJOR == 1 else {"exclude_unset": True}
     dumped: dict[str, Any] = item.message.model_dump(by_alias=True, mode="json", **left_out)
     return dumped

@@ -1,4 +1,4 @@
-"""Make OpenTelemetry spans for a session, by the semantic conventions for generative AI.
+"""Create OpenTelemetry spans for a session, by the semantic conventions for generative AI.
 
 ::
 
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SpanRecorder", "record", "traced"]
 
-#: The name of the main agent.
+#: The main agent's name.
 AGENT = "claude-code"
 
 #: The beginning of the text that the CLI writes as a user message when a turn is interrupted.
@@ -81,7 +81,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound="m.Message | m.InvalidLine")
 
-#: Most characters of content on all open spans together. Further content is left out.
+#: Maximum total length of the content on all open spans, in characters. More content is left out.
 MAX_HELD = 16 * 1024 * 1024
 
 #: A session id and a tool call id. The second is that of the call that runs a subagent; None for the main conversation.
@@ -98,7 +98,7 @@ class _Open:
 
 
 class _Chat(_Open):
-    """The span of an answer of the model."""
+    """The span of one of the model's answers."""
 
     __slots__ = ("counts", "end", "id", "parts", "stop")
 
@@ -125,7 +125,7 @@ class _Agent(_Open):
 
 
 class _Tool(_Open):
-    """The span of a tool call without a result, the agent that has made the call, and the time of its start."""
+    """The span of a tool call without a result, the agent that made the call, and the call's start time."""
 
     __slots__ = ("agent", "started")
 
@@ -135,14 +135,14 @@ class _Tool(_Open):
 
 
 class SpanRecorder:
-    """Make spans from a session's messages, in order. It never raises because of a message. If a span processor
+    """Create spans from a session's messages, in order. It never raises because of a message. If a span processor
     raises, only that span is lost, and the first such error is logged as a warning of the logger ``claude_wire``.
 
     The times of spans come from the messages. :meth:`close` ends the spans that are still open; the recorder is also a
     context manager.
 
     Args:
-        tracer: makes the spans; None: the tracer of the global provider. The span of a turn is a child of the span that
+        tracer: creates the spans; None: the global provider's tracer. The span of a turn is a child of the span that
             is active when the turn starts.
     """
 
@@ -217,7 +217,7 @@ class SpanRecorder:
     # --- agents -------------------------------------------------------------------------------------------------------
 
     def _agent(self, key: Key, message: m.AssistantMessage, at: int) -> _Agent:
-        """Return the agent of a message. Its first answer makes its span, which starts at the time of the prompt."""
+        """Return a message's agent. The agent's first answer creates the span, which starts at the prompt's time."""
         agent = self._agents.get(key)
         if agent is None:
             session, context = key[0], None
@@ -300,7 +300,7 @@ class SpanRecorder:
             self._call(key, agent, call, at, message.session_id)
 
     def _event(self, message: m.StreamEvent) -> None:
-        """Take the final counts of an answer from its last delta."""
+        """Take an answer's final counts from its last delta."""
         key = _key(message.session_id, message.parent_tool_use_id)
         match message.event:
             case m.MessageStartEvent(message=started):
@@ -409,7 +409,7 @@ class SpanRecorder:
         self._safely(end, of.span, at, error)
 
     def _safely(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Call a function of the span provider. An error of the provider must not make the session fail."""
+        """Call one of the span provider's functions. A provider error must not make the session fail."""
         try:
             return work(*args, **kwargs)
         except Exception as error:
@@ -421,7 +421,7 @@ class SpanRecorder:
 
 
 async def traced(messages: AsyncIterable[M], tracer: trace.Tracer | None = None) -> AsyncGenerator[M, None]:
-    """Yield the messages of a live session, and make spans from them.
+    """Yield a live session's messages, and create spans from them.
 
     All spans are ended when the messages end, raise, or are cancelled, and when this generator is closed. If your code
     may leave the loop early, close the generator with :class:`contextlib.aclosing`.
@@ -440,7 +440,7 @@ async def traced(messages: AsyncIterable[M], tracer: trace.Tracer | None = None)
 
 
 def record(messages: Iterable[m.Message | m.InvalidLine], tracer: trace.Tracer | None = None) -> None:
-    """Make the spans for recorded messages of a stream or a transcript.
+    """Create the spans for a stream's or a transcript's recorded messages.
 
     Args:
         messages: for example ``claude_wire.read(path)`` or ``claude_wire.transcripts.messages(transcript)``.

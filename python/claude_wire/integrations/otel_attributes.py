@@ -1,4 +1,4 @@
-"""The attributes of spans, by OpenTelemetry's semantic conventions for generative AI (version 1.41)."""
+"""The spans' attributes, by OpenTelemetry's semantic conventions for generative AI (version 1.41)."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ __all__ = [
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 ON_SPANS = frozenset(("true", "span_only", "span_and_event"))
 
-#: Most characters of a name or id. Longer ones are cut.
+#: Maximum length of a name or id in characters. Longer names and ids are cut.
 NAME_CHARS = 128
 
-#: Most characters of a text, an input or a result, as JSON. Longer ones are left out.
+#: Maximum length of a text, an input or a result as JSON, in characters. A longer value is left out.
 CONTENT_CHARS = 100_000
 
 #: The largest number that exporters can send: 64 bits with a sign.
@@ -47,7 +47,7 @@ MAX_NUMBER = 2**63 - 1
 #: The API's three counts of input tokens. Each token is in one of them.
 INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
-#: Stop reason of the API -> finish reason of the conventions.
+#: The API's stop reason -> the conventions' finish reason.
 FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_call"}
 
 

@@ -1,4 +1,4 @@
-"""Convert records of a transcript to messages of the stream, for code that is written for streams.
+"""Convert transcript records to stream messages, for code that was written for streams.
 
 A message has the same uuid as on the stream, because the CLI gives a record and its message the same uuid.
 """
@@ -26,22 +26,22 @@ from claude_wire.transcripts.records.system import (
 from claude_wire.transcripts.transcript import MAX_BYTES, Subagent, Transcript
 from claude_wire.transcripts.tree import Node
 
-#: HTTP status of the API -> name of the error in ``api_retry``.
+#: The API's HTTP status -> the error's name in ``api_retry``.
 ERRORS = {401: "authentication_failed", 429: "rate_limit", 529: "overloaded"}
 
-#: Matches the markup around the output of a CLI command.
+#: Matches the markup around a CLI command's output.
 _PRINTED = re.compile(r"<local-command-(?:stdout|stderr)>(.*)</local-command-(?:stdout|stderr)>", re.DOTALL)
 
 
 def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = None) -> m.Message | None:
-    """Return the stream's message for a record; None if the stream has no message, as for most attachments.
+    """Return the stream message for a record, or None if the stream has no such message, as for most attachments.
 
     Prompts are marked as repeated by the CLI (``isReplay``). A prompt that was sent during a turn, and became part of
     the turn, has the ``priority`` ``next``. The usage of an answer is final; on the stream it is the usage at the
     start.
 
     Args:
-        subagent: the subagent that has written the record; None: the main agent.
+        subagent: the subagent that wrote the record; None means the main agent.
     """
     match record:
         case AssistantRecord():
@@ -77,7 +77,7 @@ def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = No
 def messages(
     transcript: Transcript, leaf: str | None = None, *, subagents: bool = True, max_bytes: int = MAX_BYTES
 ) -> Iterator[m.Message]:
-    """Yield the conversation of a transcript, on one branch, as messages of the stream.
+    """Yield the conversation on one branch of a transcript as stream messages.
 
     Messages of a subagent follow the tool call that started it, even if it ran in the background. A transcript has no
     results and no deltas.
@@ -118,7 +118,7 @@ def _place(record: Entry) -> dict[str, Any]:
 
 
 def _speaker(record: AssistantRecord | UserRecord | AttachmentRecord, subagent: Subagent | None) -> dict[str, Any]:
-    """Return the common fields of user and assistant messages: ids, time and subagent."""
+    """Return the fields that user and assistant messages share: ids, time and subagent."""
     said = {**_place(record), "timestamp": record.timestamp, "agent_id": record.agentId}
     if subagent is not None:
         meta = subagent.meta
@@ -163,7 +163,7 @@ def _user(record: UserRecord, subagent: Subagent | None) -> m.UserMessage:
 
 
 def _structured(record: UserRecord) -> Any:
-    """Return the structured output of a tool. For an MCP tool it is within an object, as on the stream."""
+    """Return a tool's structured output. An MCP tool's output is inside an object, as on the stream."""
     return record.toolUseResult if record.mcpMeta is None else {"content": record.toolUseResult, **record.mcpMeta}
 
 
@@ -182,7 +182,7 @@ def _queued(record: AttachmentRecord, queued: QueuedCommand, subagent: Subagent 
 
 
 def _decided(record: UserRecord) -> list[dict[str, Any]] | None:
-    """Return the permission decision about a tool call, from the record of its result; None without a decision."""
+    """Return the permission decision about a tool call from the record with the tool's result, or None."""
     outcome = record.permissionDecision
     decided: dict[str, Any] = {}
     if record.toolDenialKind is not None:
@@ -195,7 +195,7 @@ def _decided(record: UserRecord) -> list[dict[str, Any]] | None:
 
 
 def _printed(record: LocalCommandRecord) -> m.AssistantMessage | None:
-    """Return the output of a command as a message of the model ``<synthetic>``, as on the stream."""
+    """Return a command's output as a message from the model ``<synthetic>``, as on the stream."""
     printed = _PRINTED.fullmatch(record.content or "")
     if printed is None:
         return None

@@ -32,7 +32,7 @@ INVISIBLE = ("Cf", "Co", "Cn")
 
 
 def rename_session(session: SessionFile, title: str) -> None:
-    """Set the title of a session. Spaces around the title are removed.
+    """Set a session's title. Spaces around the title are removed.
 
     Raises:
         ValueError: the title is empty, or ``session`` is not a ``.jsonl`` file.
@@ -45,7 +45,7 @@ def rename_session(session: SessionFile, title: str) -> None:
 
 
 def tag_session(session: SessionFile, tag: str | None) -> None:
-    """Set the tag of a session, in place of an earlier tag. None removes the tag.
+    """Set a session's tag, which replaces an earlier tag. None removes the tag.
 
     As in the official SDKs, the tag is normalized (NFKC) and invisible characters are removed.
 
@@ -62,7 +62,7 @@ def tag_session(session: SessionFile, tag: str | None) -> None:
 
 
 def delete_session(session: SessionFile) -> None:
-    """Delete a session's file and the folder of its subagents. This cannot be undone.
+    """Delete a session's file and its subagents' folder. This cannot be undone.
 
     Raises:
         ValueError: ``session`` is not a ``.jsonl`` file.
@@ -86,7 +86,7 @@ def fork_session(
         session: the session to copy.
         up_to: the uuid of the last message to copy; None copies all messages.
         title: the title of the copy. None: the title or the first prompt of the session, followed by ``(fork)``.
-        max_bytes: limit for the size of the file in bytes, because the copy is made in memory.
+        max_bytes: maximum size of the file in bytes, because the copy is made in memory.
 
     Raises:
         ValueError: the session has no messages, no message has the uuid ``up_to``, or the file is too large or not a
@@ -127,7 +127,7 @@ def fork_session(
 
 
 def _main_chain(entries: list[dict[str, Any]], up_to: str | None) -> list[dict[str, Any]]:
-    """Return the records of the main agent, up to and including the record with the uuid ``up_to``."""
+    """Return the main agent's records, up to and including the record with the uuid ``up_to``."""
     main = [entry for entry in entries if not entry.get("isSidechain")]
     if up_to is not None:
         found = next((index for index, entry in enumerate(main) if entry["uuid"] == up_to), None)

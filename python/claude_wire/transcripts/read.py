@@ -13,12 +13,12 @@ from claude_wire.transcripts.records.base import Record
 
 
 def decoder_for(dialect: LineDialect, **arguments: Any) -> Decoder[Any]:
-    """Make a decoder for lines of this dialect; ``arguments`` as for :class:`~claude_wire.Decoder`."""
+    """Create a decoder for lines of this dialect, with the ``arguments`` of :class:`~claude_wire.Decoder`."""
     return Decoder(Record, **arguments) if dialect == "transcript" else Decoder(**arguments)
 
 
 class LineReader(Reader[Record | Message | InvalidLine]):
-    """A :class:`~claude_wire.streams.Reader` that has detected the kind of its file. :func:`read` returns it.
+    """A :class:`~claude_wire.streams.Reader` that detects what kind of file it reads. :func:`read` returns it.
 
     Attributes:
         dialect: ``"transcript"`` if the reader gives records, ``"stream"`` if it gives messages.
@@ -43,7 +43,7 @@ class LineReader(Reader[Record | Message | InvalidLine]):
 
 
 def read(source: Source, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> LineReader:
-    """Iterate over the records of a transcript, or over the messages of the CLI's output, in constant memory.
+    """Iterate over a transcript's records, or over the messages in the CLI's output, in constant memory.
 
     ``dialect`` of the result says which of the two the file is. The call reads the first lines to detect it; the other
     lines are read during the iteration. A line that is not one JSON object is an ``InvalidLine``, with its number and

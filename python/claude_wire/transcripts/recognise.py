@@ -1,4 +1,4 @@
-"""Detect by the first lines whether a stream is the output of the CLI or a transcript on disk, without I/O.
+"""Detect from the first lines whether a stream is the CLI's output or a transcript on disk, without I/O.
 
 A line is a record of a transcript if it has the envelope (``uuid`` and ``parentUuid``), or a type that only records
 have.
@@ -16,10 +16,10 @@ from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import vocabulary_of
 from claude_wire.transcripts.records.base import Entry, Record
 
-#: ``stream``: the output of the CLI. ``transcript``: the file of a session on disk.
+#: ``stream``: the CLI's output. ``transcript``: a session's file on disk.
 LineDialect: TypeAlias = Literal["stream", "transcript"]
 
-#: Number of lines to look at. If none of them decides, the stream counts as the output of the CLI.
+#: How many lines to examine. If these lines do not decide, the stream counts as the CLI's output.
 MAX_LINES = 64
 
 
@@ -30,7 +30,7 @@ def _types_without_envelope() -> frozenset[str]:
 
 
 def dialect_of(line: dict[str, Any]) -> LineDialect | None:
-    """Return the dialect of a line's JSON object; None for an object that both dialects may have.
+    """Return the dialect of a line's JSON object, or None if both dialects may have the object.
 
     Only records have ``parentUuid`` and ``uuid``: a message never has ``parentUuid``.
     """
@@ -47,7 +47,7 @@ class Head:
         max_line_bytes: as for :class:`~claude_wire.Decoder`; also the limit for the bytes that are held back.
 
     Attributes:
-        dialect: the dialect of the stream; None while it is unknown.
+        dialect: the stream's dialect; None until it is known.
     """
 
     def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:

@@ -1,4 +1,4 @@
-"""List the sessions in a folder. Only the beginning and the end of each file are read."""
+"""List the sessions in a folder by reading only the beginning and the end of each file."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from claude_wire.transcripts.records.state import (
     TagRecord,
 )
 
-#: Number of bytes to read at the beginning of a file, and at its end.
+#: How many bytes to read at the beginning and at the end of a file.
 END_BYTES = 64 * 1024
 
-#: Most characters of a title or prompt. Longer ones are cut.
+#: Maximum length of a title or prompt in characters. A longer text is cut.
 MAX_CHARS = 1000
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-#: Size in bytes above which a ``custom-title.json`` is not read.
+#: Maximum size of a ``custom-title.json`` in bytes. A larger file is not read.
 MAX_TITLE_BYTES = 64 * 1024
 
 #: Matches texts that the user did not type: output of a command, additions of hooks and IDEs, the note about an
@@ -54,9 +54,9 @@ class SessionInfo(NamedTuple):
     id: str
     """The session id, for ``--resume``."""
     path: Path
-    """The file of the session."""
+    """The session's file."""
     title: str | None
-    """The title from the user, otherwise the title from the model; None without a title."""
+    """The user's title or, if there is none, the model's title. None if the session has neither."""
     project: str | None
     """The first working directory; None if it is not at the beginning of the file."""
     started: datetime | None
@@ -64,7 +64,7 @@ class SessionInfo(NamedTuple):
     ended: datetime | None
     """The time of the last record, in UTC; None if unknown."""
     size: int
-    """The size of the file in bytes, without the files of subagents."""
+    """The file's size in bytes, without the subagents' files."""
     first_prompt: str | None
     """The text of the first prompt.
 
@@ -72,16 +72,16 @@ class SessionInfo(NamedTuple):
     it has neither.
     """
     last_prompt: str | None
-    """The text of the last prompt; None if it is not at the end of the file."""
+    """The text of the last prompt; None if the end of the file does not contain it."""
     tag: str | None = None
-    """The tag from the user; None without a tag."""
+    """The user's tag, or None."""
 
 
 def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False) -> Iterator[SessionInfo]:
     """Yield the sessions below a folder. Each file is read only when the iteration reaches it, and at most 128 KiB.
 
     Args:
-        folder: the configuration folder of the CLI, its folder ``projects``, or the folder of one project.
+        folder: the CLI's configuration folder, the folder ``projects`` in it, or one project's folder.
         newest_first: order the sessions by the time of their last record, the newest first. False: order them by their
             paths.
 
@@ -114,7 +114,7 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
 
 
 def session_files(folder: str | os.PathLike[str], *, newest_first: bool = False) -> list[Path]:
-    """Return the files of the sessions below a folder, without those of subagents.
+    """Return the session files below a folder, without subagents' files.
 
     Args:
         folder: as for :func:`find_sessions`.
@@ -136,7 +136,7 @@ def _changed(path: Path) -> float:
 
 
 def session_info(path: Path) -> SessionInfo:
-    """Describe a session by its file. Raises OSError if the file cannot be read, or is not a regular file."""
+    """Return a summary of the session in a file. Raise OSError if it cannot be read, or is not a regular file."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         first = file.read(END_BYTES)

@@ -30,13 +30,13 @@ from claude_wire.transcripts.tree import Node, Tree
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: Default limit for the size of a loaded file, in bytes. The records take several times as much memory.
+#: Default maximum size of a loaded file in bytes. The records need several times as much memory.
 MAX_BYTES = 1 << 30
 
-#: Most subagents of a session. Further ones are ignored.
+#: Maximum number of a session's subagents. More subagents are ignored.
 MAX_SUBAGENTS = 10_000
 
-#: Size in bytes above which a ``.meta.json`` is not read. The CLI writes files of 0.5 KB.
+#: Maximum size of a ``.meta.json`` in bytes. A larger file is not read. The CLI writes about 500 bytes.
 MAX_META_BYTES = 1 << 20
 
 
@@ -61,7 +61,7 @@ class Permission(NamedTuple):
     tool_use_id: str
     """The ``id`` of the tool call."""
     tool: str | None
-    """The name of the tool; None if the call is not in the file."""
+    """The tool's name; None if the call is not in the file."""
     allowed: bool | None
     """True if the call was allowed; None if the record does not say so."""
     outcome: PermissionOutcome | None
@@ -71,16 +71,16 @@ class Permission(NamedTuple):
 
 
 class SubagentMeta(Wire, kw_only=True, frozen=True):
-    """The ``.meta.json`` of a subagent."""
+    """A subagent's ``.meta.json``."""
 
     agentType: str | None = None
-    """The type of the subagent, such as ``general-purpose``."""
+    """The subagent's type, such as ``general-purpose``."""
     isBuiltIn: bool | None = None
     """True if the type is part of the CLI."""
     launchedWithDefaults: bool | None = None
     """Observed: true for subagents of built-in types in the background."""
     description: str | None = None
-    """The task of the subagent, in a few words."""
+    """The subagent's task in a few words."""
     toolUseId: str | None = None
     """The call that started the subagent; for a skill, :attr:`Transcript.subagents` sets it, not the CLI."""
     parentAgentId: str | None = None
@@ -93,26 +93,26 @@ class SubagentMeta(Wire, kw_only=True, frozen=True):
     requestNonInteractive: bool | None = None
     """True if nobody can answer questions, as with ``-p``."""
     model: str | None = None
-    """The model of the subagent, by its id or as the call names it, such as ``haiku``."""
+    """The subagent's model: a model id, or the name in the call, such as ``haiku``."""
     modelNotNamed: bool | None = None
     """True if the call names no model."""
     pickedEffortModel: str | None = None
-    """Observed: the model of the session."""
+    """Observed: the session's model."""
     worktreePath: str | None = None
-    """The git worktree in which the subagent works; None if it has none."""
+    """The git worktree in which the subagent works, or None."""
     worktreeBranch: str | None = None
-    """The branch of the worktree."""
+    """The worktree's branch."""
     spawnedWithWorktree: bool | None = None
-    """True if the CLI made the worktree for the subagent."""
+    """True if the CLI created the worktree for the subagent."""
     finished: bool | None = None
-    """True if the subagent has ended."""
+    """True if the subagent ended."""
 
 
 class Subagent(NamedTuple):
-    """A subagent of a session."""
+    """One of a session's subagents."""
 
     id: str
-    """The id of the subagent, without the ``agent-`` of its file."""
+    """The subagent's id, without the file name's ``agent-``."""
     meta: SubagentMeta
     """The content of the subagent's ``.meta.json``."""
     path: Path
@@ -124,7 +124,7 @@ class Subagent(NamedTuple):
 
 
 class Transcript:
-    """The records of a session, with their tree.
+    """A session's records and their tree.
 
     Args:
         lines: the output of ``Decoder(Record)``.
@@ -157,7 +157,7 @@ class Transcript:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Self:
-        """Load the file of a session, or of a subagent.
+        """Load a session's or a subagent's file.
 
         Raises:
             OSError: the file cannot be read, or is not a regular file.
@@ -179,7 +179,7 @@ class Transcript:
 
     @property
     def session_id(self) -> str | None:
-        """The session id in the records; None if no record has one."""
+        """The session id in the records; None if no record has a session id."""
         return next(
             (record.sessionId for record in self.records if isinstance(record, Record) and record.sessionId), None
         )
@@ -201,7 +201,7 @@ class Transcript:
 
     @property
     def queue(self) -> list[QueueOperationRecord]:
-        """The operations on the queue of prompts (put in, taken out), in the order of the file."""
+        """The operations on the prompt queue (enqueue, dequeue), in file order."""
         return [record for record in self.records if isinstance(record, QueueOperationRecord)]
 
     @cached_property
@@ -261,7 +261,7 @@ class Transcript:
 
 
 def _agent_of(result: Any) -> object:
-    """Return the id of the subagent that a tool result on disk names."""
+    """Return the subagent id in a tool result on disk."""
     return cast("dict[str, Any]", result).get("agentId") if isinstance(result, dict) else None
 
 
@@ -274,7 +274,7 @@ def _shown(chunks: Iterable[bytes], head: Head) -> Iterator[bytes]:
 def decoded(
     chunks: Iterable[bytes], max_bytes: int = MAX_BYTES, whole: int = 0
 ) -> Iterator[Record | UnknownMessage | InvalidLine]:
-    """Decode the lines of a transcript.
+    """Decode a transcript's lines.
 
     Args:
         whole: the expected size in bytes; 0 if unknown.

@@ -1,4 +1,4 @@
-"""The records of a session as a tree: which record follows which, and which branch is active.
+"""A session's records as a tree, which shows which record follows which, and which branch is active.
 
 The tree accepts any file: uuids may be repeated, and parents may be missing or form a circle. Every method takes at
 most linear time in the number of records.
@@ -20,7 +20,7 @@ Node = Entry | UnknownMessage
 
 
 def uuid_of(record: Record | UnknownMessage) -> str | None:
-    """The uuid of a record; None for a record that does not belong to the tree."""
+    """Return a record's uuid, or None if the record does not belong to the tree."""
     if isinstance(record, Entry):
         return record.uuid
     uuid = record.get("uuid") if isinstance(record, UnknownMessage) else None
@@ -33,14 +33,14 @@ def _parent_of(record: Node) -> str | None:
 
 
 def _calls(node: Node) -> list[str]:
-    """The ids of the tool calls in a record."""
+    """Return the ids of a record's tool calls."""
     if not isinstance(node, AssistantRecord):
         return []
     return [block.id for block in node.message.content if isinstance(block, ToolUseBlock)]
 
 
 def _writer(node: Node) -> tuple[bool, str | None] | None:
-    """Return a value that identifies the agent that has written a record; None if unknown."""
+    """Return a value that identifies the agent that wrote a record, or None if unknown."""
     return (bool(node.isSidechain), node.agentId) if isinstance(node, Entry) else None
 
 
@@ -49,7 +49,7 @@ MAIN = 4
 
 
 def _rank(node: Node) -> int:
-    """Return how likely a record shows the active branch, from 1 to :data:`MAIN`; 0 if it is not a message.
+    """Return how well a record shows the active branch, from 1 to :data:`MAIN`, or 0 if it is not a message.
 
     Messages of subagents, which older CLIs wrote into the file of the session, rank lower than other messages. So do
     texts that the CLI adds (``isMeta``), which may follow a message of an abandoned branch.
@@ -63,7 +63,7 @@ def _rank(node: Node) -> int:
 
 
 class Tree:
-    """The records of one file as a tree.
+    """One file's records as a tree.
 
     If several records have the same uuid, the first one counts: later ones are copies.
 
@@ -108,7 +108,7 @@ class Tree:
     # --- the end of the active branch ---------------------------------------------------------------------------------
 
     def _end(self, named: str | None, named_at: int) -> str | None:
-        """Return the uuid at the end of the active branch.
+        """Return the uuid of the active branch's last record.
 
         Lines are not always in the order of the conversation: results of parallel calls are written in the order in
         which the tools end, and a subagent's answer may be written before its parent. So the newest message decides
@@ -116,7 +116,7 @@ class Tree:
 
         Args:
             named: the uuid that the last ``last-prompt`` names; None if there is none.
-            named_at: the place of this ``last-prompt`` in the file.
+            named_at: the position of this ``last-prompt`` in the file.
         """
         newest, rank = None, 0
         for uuid, node in reversed(self.nodes.items()):
@@ -139,7 +139,7 @@ class Tree:
         return self._last(newest, -1)
 
     def _call_elsewhere(self, uuid: str) -> str | None:
-        """Return the tool call for a record with its result, if the call is not on the path to the record."""
+        """Return the tool call for a record with the tool's result, if the call is not on the path to the record."""
         node = self.nodes[uuid]
         ids = {result.tool_use_id for result in node.tool_results} if isinstance(node, UserRecord) else set[str]()
         if not ids:
@@ -150,7 +150,7 @@ class Tree:
         return next((each for each in reversed(self.nodes) if not ids.isdisjoint(_calls(self.nodes[each]))), None)
 
     def _last(self, uuid: str, since: int) -> str:
-        """Return the last descendant of a record, among the records after the place ``since``."""
+        """Return a record's last descendant among the records after the position ``since``."""
         seen: set[str] = set()
         while True:
             answer = self._answer(uuid)
@@ -187,7 +187,7 @@ class Tree:
     # --- branches -----------------------------------------------------------------------------------------------------
 
     def parent(self, uuid: str, *, logical: bool = True) -> str | None:
-        """Return the uuid of a record's parent; None for a root.
+        """Return the uuid of a record's parent, or None for a root.
 
         With ``logical``, the parent of a compaction boundary is the last record that the summary replaces.
         """
@@ -222,7 +222,7 @@ class Tree:
         if leaf is None:
             return []
         path = self.path(leaf, logical=logical)
-        # uuid -> place of the record in the file, but at least the place of its parent: then parents come first.
+        # uuid -> the record's position in the file, but at least the parent's position, which sorts parents first.
         places: dict[str, int] = {}
         place = -1
         for uuid in path:
