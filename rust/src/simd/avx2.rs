@@ -12,8 +12,8 @@
 //! parity of these      ..11..11111...   the bytes within strings
 //! ```
 //!
-//! All functions are inlined into [`super::run_avx2`], the only function that is compiled for AVX2. A value of [`Avx2`] is the proof
-//! that the processor has it; each `SAFETY` comment below relies on that.
+//! All functions are inlined into [`super::run_avx2`], the only function that is compiled for AVX2. A value of [`Avx2`] proves that the
+//! processor has AVX2. Each `SAFETY` comment below relies on this.
 
 use std::arch::x86_64::{
     __m256i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
@@ -24,7 +24,7 @@ use std::arch::x86_64::{
 use super::plain::last_special;
 use super::{escape_len, Engine, Operation, Plain};
 
-/// The proof that the processor has AVX2. Only [`super::run_avx2`] makes a value of it.
+/// Proves that the processor has AVX2. Only [`super::run_avx2`] creates a value of this type.
 #[derive(Clone, Copy, Debug)]
 pub struct Avx2(());
 
@@ -70,7 +70,8 @@ fn special_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
     }
 }
 
-/// Returns the high bit of each byte. After a comparison, it is set in the bytes that were equal; in text, in those that are not ASCII.
+/// Returns the high bit of each byte. After a comparison, the bit is set in the bytes that were equal. In text, it is set in the bytes that
+/// are not ASCII.
 #[inline(always)]
 fn mask(_: Avx2, bytes: __m256i) -> u32 {
     // SAFETY: a value of `Avx2` proves that the processor has AVX2. This instruction only uses registers.
@@ -92,7 +93,7 @@ fn is_zero(_: Avx2, bytes: __m256i) -> bool {
     unsafe { _mm256_testz_si256(bytes, bytes) == 1 }
 }
 
-/// Returns the exclusive or of two blocks: zero in each byte that is equal in both.
+/// Returns the exclusive or of two blocks: each byte that is equal in both is zero.
 #[inline(always)]
 fn differing(engine: Avx2, one: &[u8; WIDTH], other: &[u8; WIDTH]) -> __m256i {
     let (one, other) = (load(engine, one), load(engine, other));
@@ -107,7 +108,7 @@ struct Bits {
     feeds: u64,
 }
 
-/// Returns the 64 bytes of `data` from `at` on. Beyond the end of the data, it is filled with LFs, which stop every search.
+/// Returns the 64 bytes of `data` from `at` on. Beyond the end of the data, the block is filled with LFs, which stop every search.
 #[inline(always)]
 fn block(data: &[u8], at: usize) -> [[u8; WIDTH]; 2] {
     match (chunk(data, at), chunk(data, at + WIDTH)) {
@@ -116,7 +117,7 @@ fn block(data: &[u8], at: usize) -> [[u8; WIDTH]; 2] {
     }
 }
 
-/// Copies the last bytes of the data, fewer than 64, into a block of LFs.
+/// Copies the last bytes of the data (fewer than 64) into a block of LFs.
 #[cold]
 #[inline(never)]
 fn last_block(rest: &[u8]) -> [[u8; WIDTH]; 2] {
@@ -155,13 +156,13 @@ impl Bits {
         }
     }
 
-    /// Returns a mask of the escaped bytes: those that follow an odd number of backslashes. `carry` is 1 if the first byte of this block
-    /// is escaped, and is set for the first byte of the next block.
+    /// Returns a mask of the escaped bytes: those that follow an odd number of backslashes. `carry` must be 1 if the first byte of this
+    /// block is escaped. The function updates it for the first byte of the next block.
     #[inline(always)]
     fn escaped(&self, carry: &mut u64) -> u64 {
-        // This is simdjson's algorithm. Take a run of backslashes that begins at an odd bit. Adding 1 at its first bit carries through the
-        // run to the bit after it. Whether that bit is even or odd tells whether the run's length is odd.
-        // There is no branch for blocks without a backslash, because the processor mispredicts it too often in text.
+        // This is simdjson's algorithm. Consider a run of backslashes that begins at an odd bit. Adding 1 at its first bit carries through
+        // the run to the bit after it. The parity of that bit shows whether the run's length is odd. There is no branch for blocks without
+        // a backslash, because the processor would mispredict it too often in text.
         let backslashes = self.backslashes & !*carry;
         let follows = backslashes << 1 | *carry;
         let odd_starts = backslashes & !EVEN & !follows;
@@ -174,8 +175,8 @@ impl Bits {
 /// The bits 0, 2, 4, …, 62.
 const EVEN: u64 = 0x5555_5555_5555_5555;
 
-/// The masks of the last block that [`string_end`](Engine::string_end) loaded. Several short strings lie in one block, so the
-/// next call often finds its answer here.
+/// The masks of the last block that [`string_end`](Engine::string_end) loaded. A block often contains several short strings, so the next
+/// call often finds its answer here.
 #[derive(Debug, Default)]
 pub struct Ahead {
     /// The index in the data at which the block begins.
@@ -186,7 +187,7 @@ pub struct Ahead {
     stops: u64,
     /// A mask of all backslashes.
     backslashes: u64,
-    /// 1 if the first byte after the block is escaped, else 0.
+    /// 1 if the first byte after the block is escaped, otherwise 0.
     carry: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Searches and comparisons of bytes, with vector instructions if the processor has them.
+//! Searches and compares bytes, with vector instructions if the processor has them.
 //!
 //! The basic idea is simple: code that searches is an [`Operation`], written once for any [`Engine`]. [`run`] chooses the engine at
 //! run time, and compiles the operation for each:
@@ -8,11 +8,11 @@
 //! run(Level::Plain, operation)   words of 8 bytes, on every processor
 //! ```
 //!
-//! All engines return the same results, which the tests compare. [`string_end`] and the other functions of `short` do without an
-//! engine: for strings of a few bytes, choosing one would cost more than it saves.
+//! All engines return the same results; the tests compare them. [`string_end`] and the other functions in `short` do not use an engine: for
+//! strings of a few bytes, choosing one would cost more than it saves.
 //!
-//! This module knows bytes, and which bytes a JSON string escapes. It knows nothing of lines or messages. Only this folder and `ffi`
-//! contain `unsafe` code.
+//! This module handles bytes, and knows which bytes a JSON string must escape. It does not know about lines or messages. Only this folder
+//! and `ffi` contain `unsafe` code.
 //!
 //! [`Operation`]: crate::simd::Operation
 //! [`string_end`]: crate::simd::string_end
@@ -21,7 +21,7 @@
 //! [`Level::Fast`]: crate::simd::Level::Fast
 //! [`Level::Plain`]: crate::simd::Level::Plain
 #![allow(unsafe_code)]
-// Every operation must be inlined into `run_avx2`: the compiler emits AVX2 instructions in that function only.
+// Every operation must be inlined into `run_avx2`: the compiler emits AVX2 instructions only in this function.
 #![allow(clippy::inline_always)]
 
 #[cfg(target_arch = "x86_64")]
@@ -48,21 +48,21 @@ const MOST_WIDTH: usize = 32;
 
 /// The searches that an [`Operation`] can use, implemented for one kind of processor.
 pub trait Engine: Copy {
-    /// What [`string_end`](Self::string_end) remembers of the bytes that it has loaded, so that the search for the next string need not load
+    /// What [`string_end`](Self::string_end) remembers about the bytes that it loaded, so that the search for the next string does not load
     /// them again.
     type Ahead: Default;
 
     /// Finds the end of a string whose content begins at `at`, after a quote that is not escaped.
     ///
-    /// Returns the index of the closing quote, or of an LF before it, or the length of the data; and whether the string has a
-    /// backslash. `ahead` is new, or comes from an earlier call with the same `data` and an `at` that was not larger.
+    /// Returns the index of the closing quote, or of an LF before it, or the length of the data; and whether the string has a backslash.
+    /// `ahead` must be new, or come from an earlier call with the same `data` and an `at` that was not larger.
     fn string_end(self, ahead: &mut Self::Ahead, data: &[u8], at: usize) -> (usize, bool);
 
     /// Returns the index after the array or object whose opening bracket is at `at`. It counts brackets and skips strings.
     ///
     /// # Errors
     ///
-    /// The index of an LF before the closing bracket, or the length of the data.
+    /// If the closing bracket is missing, the error is the index of the LF, or the length of the data.
     fn container_end(self, data: &[u8], at: usize) -> Result<usize, usize>;
 
     /// Returns the index of the first `"`, `\` or byte below 0x20 in `data` from `at` on; `data.len()` if there is none.
@@ -71,9 +71,9 @@ pub trait Engine: Copy {
     /// Does the same as [`special`](Self::special), and also returns whether all bytes from `at` up to that index are ASCII.
     fn special_ascii(self, data: &[u8], at: usize) -> (usize, bool);
 
-    /// Returns the index of the closing quote of a string, and whether all bytes from `at` up to it are ASCII. The contents of the
-    /// string, or the rest of them, begin at `at`. `None` if there is no closing quote, or a control byte or an invalid escape before
-    /// it. A lone surrogate is a valid escape.
+    /// Returns the index of the closing quote of a string, and whether all bytes from `at` up to it are ASCII. The contents of the string,
+    /// or the rest of them, begin at `at`. Returns `None` if there is no closing quote, or if a control byte or an invalid escape comes
+    /// first. A lone surrogate is a valid escape.
     #[inline(always)]
     fn valid_end(self, data: &[u8], at: usize) -> Option<(usize, bool)> {
         let (mut end, mut ascii) = self.special_ascii(data, at);
@@ -91,14 +91,14 @@ pub trait Engine: Copy {
     const WIDTH: usize;
 
     /// Copies [`WIDTH`](Self::WIDTH) bytes of `data` from `at` on to `to`; `None` if fewer are left. Returns a mask of the copied bytes
-    /// that a JSON string must escape. With `UTF8`, the first bytes of U+2028 and U+2029 are among them, perhaps with other bytes 0xe2.
+    /// that a JSON string must escape. With `UTF8`, the mask includes the first bytes of U+2028 and U+2029, and possibly other 0xe2 bytes.
     ///
     /// # Safety
     ///
-    /// `to` has room for these bytes.
+    /// `to` must have room for these bytes.
     unsafe fn copy<const UTF8: bool>(self, data: &[u8], at: usize, to: *mut u8) -> Option<u64>;
 
-    /// Runs `operation` in a separate function, not inlined: the calling function then needs fewer registers and less stack.
+    /// Runs `operation` in a separate function that is not inlined. The calling function then needs fewer registers and less stack.
     fn call<O: Operation>(self, operation: O) -> O::Output;
 }
 
@@ -132,7 +132,7 @@ pub fn run<O: Operation>(level: Level, operation: O) -> O::Output {
 ///
 /// # Safety
 ///
-/// The processor has AVX2, BMI1, BMI2, LZCNT and POPCNT.
+/// The processor must have AVX2, BMI1, BMI2, LZCNT and POPCNT.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 #[inline(never)]

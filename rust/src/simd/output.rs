@@ -1,8 +1,8 @@
-//! [`Output`]: the buffer that JSON lines are written to. It copies strings 16 or 32 bytes at a time, and escapes them on the way.
+//! [`Output`]: the buffer for JSON lines. It copies strings 16 or 32 bytes at a time, and escapes them while it copies.
 //!
-//! The basic idea is simple: a function first reserves the most bytes that it may write, and then writes without checking for
-//! the end of the memory. It may write more than it keeps, which is how a few bytes are copied without a loop: the 7 bytes
-//! `"type":` are written as 32 bytes, padded with zeros, and `to` advances by 7. The next write overwrites the zeros.
+//! The basic idea is simple: a function first reserves the maximum number of bytes that it may write, and then writes without checking for
+//! the end of the memory. It may write more bytes than it keeps, so it can copy a few bytes without a loop: the 7 bytes `"type":` are
+//! written as 32 bytes, padded with zeros, and `to` advances by 7. The next write overwrites the zeros.
 //!
 //! ```text
 //! {"uuid":"1","type":0000000000000000000000000··············
@@ -15,23 +15,23 @@
 use super::short::{specials, vector, PAD, WIDTH};
 use super::{run, Engine, Level, Operation, MOST_WIDTH};
 
-/// The room for an integer. The longest has 20 bytes: `-9223372036854775808`.
+/// The room for an integer. The longest integer, `-9223372036854775808`, has 20 bytes.
 const INT_ROOM: usize = 20;
-/// The most bytes of a string that are escaped after one reservation.
+/// The maximum number of bytes of a string that are escaped after one reservation.
 const PART: usize = 4096;
 
-/// Bytes that are written often, such as the key `,"session_id":`. They are stored so that one copy of [`PAD`] bytes writes them.
+/// Bytes that are often written, such as the key `,"session_id":`. They are stored so that a single copy of [`PAD`] bytes writes them.
 #[derive(Clone)]
 pub struct Words {
-    /// The bytes, followed by zeros, if there are at most [`PAD`].
+    /// The bytes, followed by zeros, if there are at most [`PAD`] of them.
     bytes: [u8; PAD],
     len: usize,
-    /// The bytes, if there are more than [`PAD`].
+    /// The bytes, if there are more than [`PAD`] of them.
     long: Vec<u8>,
 }
 
 impl Words {
-    /// The most bytes that need no heap memory.
+    /// The maximum number of bytes that do not need heap memory.
     pub const FEW: usize = PAD;
 
     /// Stores these bytes.
@@ -95,8 +95,8 @@ impl Prefix for Words {
             return pen.bytes(&self.long)?.reserve(len);
         }
         let pen = pen.reserve(PAD + len)?;
-        // SAFETY: there is room for `PAD + len` bytes: for the words with the zeros after them, and for `len` bytes after the words,
-        // which are at most `PAD`.
+        // SAFETY: there is room for `PAD + len` bytes: for the words, which have at most `PAD` bytes, and the zeros after them, and then
+        // for `len` bytes after the words.
         unsafe {
             pen.to.cast::<[u8; PAD]>().write_unaligned(self.bytes);
             Some(pen.after(self.len))
@@ -106,7 +106,7 @@ impl Prefix for Words {
 
 /// An ASCII string in memory that has [`FRONT`](Self::FRONT) readable bytes before it, such as the header of a Python string.
 ///
-/// The last 16 bytes of the memory can be loaded whatever the length of the string is. For a string of 5 bytes they are 11 bytes of the
+/// So the last 16 bytes of this memory can always be loaded, even if the string is short. For a string of 5 bytes, they are 11 bytes of the
 /// header and the string.
 #[derive(Clone, Copy)]
 pub struct Ascii<'a>(&'a [u8]);
@@ -160,7 +160,7 @@ impl Unit for u32 {
 
 /// A growing buffer of bytes. A [`Pen`] writes them.
 pub struct Output {
-    /// Owns the memory. Its own length stays 0: `at` says how much is written.
+    /// Owns the memory. The vector's own length stays 0, and `at` says how much is written.
     memory: Vec<u8>,
     /// The first byte of the memory.
     start: *mut u8,
@@ -184,7 +184,7 @@ impl Default for Output {
 }
 
 impl Output {
-    /// Sets the three pointers after the memory has moved or changed its size. Its first `len` bytes are written.
+    /// Sets the three pointers after the memory moved or changed its size. The first `len` bytes must be written.
     fn point(&mut self, len: usize) {
         self.start = self.memory.as_mut_ptr();
         // SAFETY: `len` bytes are written, so `len` is at most the capacity, which is the size of the memory.
@@ -215,7 +215,7 @@ impl Output {
         self.memory.capacity()
     }
 
-    /// Removes all bytes. Frees memory if there is more than `kept` bytes of it.
+    /// Removes all bytes. Frees the memory if it has more than `kept` bytes.
     #[inline]
     pub fn clear(&mut self, kept: usize) {
         self.at = self.start;
@@ -241,10 +241,10 @@ impl Output {
     }
 }
 
-/// Writes to an [`Output`]. If memory runs out, its functions return `None`; a string may then be written in part.
+/// Writes to an [`Output`]. If memory runs out, its functions return `None`, possibly after writing a part of a string.
 ///
-/// A pen is passed by value from each write to the next, so the place of the next write stays in a register. In memory, each write would
-/// wait for the store of the write before it: a list of short strings would take 1.25 times as long.
+/// A pen is passed by value from each write to the next, so the place of the next write stays in a register. If this place were in memory,
+/// each write would wait for the previous write's store, and a list of short strings would take 1.25 times as long.
 pub struct Pen<'o> {
     out: &'o mut Output,
     /// The place of the next write. All bytes from the start of the output up to here are written.
@@ -252,7 +252,7 @@ pub struct Pen<'o> {
 }
 
 impl Pen<'_> {
-    /// Keeps the bytes that were written. A pen that is dropped instead leaves the output as it was.
+    /// Keeps the bytes that were written. If the pen is dropped instead, the output stays unchanged.
     #[inline(always)]
     pub fn end(self) {
         self.out.at = self.to;
@@ -311,7 +311,7 @@ impl Pen<'_> {
     ///
     /// # Safety
     ///
-    /// [`reserve`](Self::reserve) made room for these bytes, and all of them are written.
+    /// [`reserve`](Self::reserve) must have made room for these bytes, and all of them must be written.
     #[inline(always)]
     unsafe fn after(mut self, len: usize) -> Self {
         // SAFETY: the caller guarantees that there are `len` more bytes.
@@ -323,7 +323,7 @@ impl Pen<'_> {
     ///
     /// # Safety
     ///
-    /// `end` is within the room that [`reserve`](Self::reserve) made last, and all bytes before it are written.
+    /// `end` must be within the room that [`reserve`](Self::reserve) made last, and all bytes before it must be written.
     #[inline(always)]
     unsafe fn end_at(mut self, end: *mut u8) -> Self {
         self.to = end;
@@ -335,8 +335,8 @@ impl Pen<'_> {
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> Option<Self> {
         let pen = self.reserve(bytes.len())?;
-        // SAFETY: `reserve` made room for `bytes.len()` bytes, all of which are written. `bytes` cannot overlap this memory, because
-        // the pen excludes a borrow of it.
+        // SAFETY: `reserve` made room for `bytes.len()` bytes, all of which are written. `bytes` cannot overlap this memory, because the
+        // pen borrows this memory exclusively.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), pen.to, bytes.len());
             Some(pen.after(bytes.len()))
@@ -372,17 +372,17 @@ impl Pen<'_> {
         }
     }
 
-    /// Writes a long ASCII string in quotes, one part after another.
+    /// Writes a long ASCII string in quotes, part by part.
     #[inline(never)]
     fn long_ascii(self, text: &[u8]) -> Option<Self> {
         self.parts(text, |part, to| {
-            // SAFETY: `parts` has made `escaped_room` free bytes at `to`.
+            // SAFETY: `parts` reserved `escaped_room` bytes at `to`.
             Some(unsafe { escape_long::<false>(part, to) })
         })
     }
 
-    /// Writes a string of UTF-8 in quotes, one part after another. Escapes U+2028 and U+2029 as well, because some readers treat them as
-    /// the end of a line.
+    /// Writes a UTF-8 string in quotes, part by part. Escapes U+2028 and U+2029 as well, because some readers treat them as the end of a
+    /// line.
     #[inline(never)]
     #[must_use]
     pub fn utf8(self, mut text: &[u8]) -> Option<Self> {
@@ -405,19 +405,19 @@ impl Pen<'_> {
         pen.bytes(b"\"")
     }
 
-    /// Writes a string of characters as UTF-8 in quotes. Escapes U+2028 and U+2029 as [`utf8`](Self::utf8) does. If there is a surrogate,
-    /// returns `None` after writing a part of the string.
+    /// Writes a string of characters as UTF-8 in quotes. Escapes U+2028 and U+2029 as [`utf8`](Self::utf8) does. If the string has a
+    /// surrogate, returns `None` after writing a part of it.
     #[inline(never)]
     #[must_use]
     pub fn characters<U: Unit>(self, text: &[U]) -> Option<Self> {
         self.parts(text, |part, to| {
-            // SAFETY: `parts` has made `escaped_room` free bytes at `to`.
+            // SAFETY: `parts` reserved `escaped_room` bytes at `to`.
             unsafe { escape_characters(part, to) }
         })
     }
 
-    /// Writes a string in quotes, one part after another. `write` gets a part and a place with [`escaped_room`] for it, and returns the
-    /// end of what it wrote there.
+    /// Writes a string in quotes, part by part. `write` gets a part and a place with [`escaped_room`] bytes for it, and returns the end of
+    /// what it wrote there.
     #[inline(always)]
     fn parts<U: Copy>(
         self,
@@ -428,7 +428,7 @@ impl Pen<'_> {
         for part in text.chunks(PART) {
             pen = pen.reserve(escaped_room(part.len()))?;
             let end = write(part, pen.to)?;
-            // SAFETY: `write` has written all bytes before `end`, within the room of the part.
+            // SAFETY: `write` wrote all bytes before `end`, within the part's room.
             pen = unsafe { pen.end_at(end) };
         }
         pen.bytes(b"\"")
@@ -468,7 +468,7 @@ impl Pen<'_> {
 ///
 /// # Safety
 ///
-/// There is room for [`INT_ROOM`] bytes at `to`.
+/// There must be room for [`INT_ROOM`] bytes at `to`.
 #[inline(always)]
 unsafe fn int(value: i64, to: *mut u8) -> *mut u8 {
     // SAFETY: the caller guarantees `INT_ROOM` free bytes at `to`.
@@ -485,7 +485,7 @@ unsafe fn int(value: i64, to: *mut u8) -> *mut u8 {
     }
 }
 
-/// Returns the digits of an integer below 100,000,000, and their number.
+/// Returns the digits of an integer below 100,000,000, and how many there are.
 ///
 /// One multiplication divides several parts of the integer: 12345678 becomes 1234 and 5678, then 12, 34, 56 and 78, then 8 digits.
 #[inline(always)]
@@ -496,7 +496,7 @@ fn eight_digits(value: u32) -> ([u8; 8], usize) {
     let twos = hundreds | (fours - 100 * hundreds) << 16;
     let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
     let ones = tens | (twos - 10 * tens) << 8;
-    // The first digit is the lowest byte, so the zeros before the first digit are shifted out. The integer 0 keeps one.
+    // The first digit is the lowest byte, so the zeros before the first digit are shifted out. The integer 0 keeps one zero.
     let zeros = (ones | 1 << 56).trailing_zeros() / 8;
     let digits = (ones | 0x3030_3030_3030_3030) >> (8 * zeros);
     (digits.to_le_bytes(), 8 - zeros as usize)
@@ -506,7 +506,7 @@ fn eight_digits(value: u32) -> ([u8; 8], usize) {
 ///
 /// # Safety
 ///
-/// There is room for [`INT_ROOM`] bytes at `to`.
+/// There must be room for [`INT_ROOM`] bytes at `to`.
 #[inline(never)]
 unsafe fn long_int(value: i64, mut to: *mut u8) -> *mut u8 {
     let mut rest = value.unsigned_abs();
@@ -551,20 +551,20 @@ static PAIRS: [[u8; 2]; 100] = {
     all
 };
 
-/// Returns the room that writing a string of `len` bytes needs: 6 bytes for each byte (`\u0000`), two quotes, and one vector of the
-/// widest kind, which may be written beyond the end.
+/// Returns how much room a string of `len` bytes needs: 6 bytes for each byte (`\u0000`), two quotes, and one vector of the widest kind,
+/// because a write may extend that far beyond the end.
 fn escaped_room(len: usize) -> usize {
     6 * len + 2 + MOST_WIDTH
 }
 
 /// Writes the content of a JSON string of ASCII at `to`, without quotes, and returns its end.
 ///
-/// The string is copied unchanged and searched at the same time. Up to 16 bytes take no loop: the bytes before the string, which are
-/// searched too, are shifted out of the mask. If there is a byte to escape, [`escape_from`] writes the string again.
+/// This function copies the string unchanged and searches it at the same time. For up to 16 bytes it does not need a loop: it also searches
+/// the bytes before the string, and shifts them out of the mask. If there is a byte to escape, [`escape_from`] writes the string again.
 ///
 /// # Safety
 ///
-/// There is room at `to` for 6 bytes per byte, and for one vector of [`MOST_WIDTH`] more.
+/// There must be room at `to` for 6 bytes per byte, and for one more vector of [`MOST_WIDTH`] bytes.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // 8 bytes have 64 bits.
 unsafe fn escape_short(text: Ascii<'_>, to: *mut u8) -> *mut u8 {
@@ -572,13 +572,13 @@ unsafe fn escape_short(text: Ascii<'_>, to: *mut u8) -> *mut u8 {
     let text = text.text();
     let len = text.len();
     // SAFETY: each load is within `memory`. Each store begins at most `len` bytes after `to` and has at most one vector, for which the
-    // caller guarantees room. `escape_from` gets what is left of the room.
+    // caller guarantees room. `escape_from` gets the remaining room.
     unsafe {
         let end = memory.as_ptr().add(memory.len());
         let last = &*end.sub(WIDTH).cast::<[u8; WIDTH]>();
         let vector = |at: usize| &*text.as_ptr().add(at).cast::<[u8; WIDTH]>();
         let found = if len <= WIDTH {
-            // The bytes before a string of fewer than 8 bytes are shifted out. An empty string keeps none of what is written.
+            // The bytes before a string of fewer than 8 bytes are shifted out. For an empty string, all written bytes are discarded.
             let all = len.max(8);
             let half = |from: *const u8| from.cast::<u64>().read_unaligned();
             let first = u64::from_le(half(end.sub(all))).wrapping_shr(8 * (all - len) as u32);
@@ -615,7 +615,7 @@ unsafe fn escape_short(text: Ascii<'_>, to: *mut u8) -> *mut u8 {
 ///
 /// # Safety
 ///
-/// There is room at `to` for 6 bytes per byte, and for one vector of [`MOST_WIDTH`] more.
+/// There must be room at `to` for 6 bytes per byte, and for one more vector of [`MOST_WIDTH`] bytes.
 #[inline(always)]
 unsafe fn escape<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
     // SAFETY: the caller guarantees room for that many bytes.
@@ -630,11 +630,11 @@ unsafe fn escape<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
 
 /// Writes the content of a JSON string as UTF-8 at `to`, without quotes, and returns its end; `None` for a surrogate.
 ///
-/// Sixteen ASCII characters are written as one vector. If any of the sixteen is not ASCII, each is written by itself.
+/// Sixteen ASCII characters are written as one vector. If any of the sixteen is not ASCII, each is written separately.
 ///
 /// # Safety
 ///
-/// There is room at `to` for 6 bytes per character, and for one vector of [`MOST_WIDTH`] more.
+/// There must be room at `to` for 6 bytes per character, and for one more vector of [`MOST_WIDTH`] bytes.
 #[inline(always)]
 unsafe fn escape_characters<U: Unit>(mut text: &[U], mut to: *mut u8) -> Option<*mut u8> {
     // SAFETY: the caller guarantees room for 6 bytes per character, and for a vector. Each character takes at most 6, and a store writes
@@ -671,7 +671,7 @@ unsafe fn escape_characters<U: Unit>(mut text: &[U], mut to: *mut u8) -> Option<
 ///
 /// # Safety
 ///
-/// There is room for 8 bytes at `to`.
+/// There must be room for 8 bytes at `to`.
 #[inline(always)]
 unsafe fn escape_character(character: u32, to: *mut u8) -> Option<*mut u8> {
     // Returns six bits of the character, from bit `shift` on, as byte `index` of a word.
@@ -711,14 +711,14 @@ unsafe fn escape_character(character: u32, to: *mut u8) -> Option<*mut u8> {
     }
 }
 
-/// The length in bytes from which wider vectors save more time than the call into a function with AVX2 costs.
+/// From this length in bytes on, wider vectors save more time than calling a function with AVX2 costs.
 const LONG: usize = 96;
 
 /// Does the same as [`escape`] for a long string, with the widest vectors that the processor has.
 ///
 /// # Safety
 ///
-/// There is room at `to` for 6 bytes per byte, and for one vector of [`MOST_WIDTH`] more.
+/// There must be room at `to` for 6 bytes per byte, and for one more vector of [`MOST_WIDTH`] bytes.
 #[inline(never)]
 unsafe fn escape_long<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
     // SAFETY: the caller guarantees the room that `Long::new` requires.
@@ -734,7 +734,7 @@ pub(super) struct Long<'a, const UTF8: bool> {
 impl<'a, const UTF8: bool> Long<'a, UTF8> {
     /// # Safety
     ///
-    /// There is room at `to` for 6 bytes per byte, and for one vector of [`MOST_WIDTH`] more, until the operation has run.
+    /// There must be room at `to` for 6 bytes per byte, and for one more vector of [`MOST_WIDTH`] bytes, until the operation has run.
     #[inline(always)]
     pub(super) unsafe fn new(bytes: &'a [u8], to: *mut u8) -> Self {
         Self { bytes, to }
@@ -749,8 +749,8 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
         let Self { bytes, mut to } = self;
         // The bytes from `plain` up to `at` are copied unchanged.
         let (mut at, mut plain) = (0, 0);
-        // SAFETY: the caller of `new` guarantees room for 6 bytes per byte of the string, and for a vector. Each byte so far took at
-        // most 6, so the rest of the room is enough for the rest of the string. The last vector begins at the copy of a plain byte.
+        // SAFETY: the caller of `new` guarantees room for 6 bytes per byte of the string, and for a vector. Each byte so far took at most 6
+        // bytes, so the remaining room is enough for the rest of the string. The last vector begins at the copy of a plain byte.
         unsafe {
             while let Some(mut found) = engine.copy::<UTF8>(bytes, at, to) {
                 if found == 0 {
@@ -763,7 +763,7 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
                     let index = start + found.trailing_zeros() as usize;
                     (plain, to) = escape_one::<UTF8>(bytes, index, to.add(index - at));
                     at = plain;
-                    // Copy the bytes after the escape. `found` is their mask, up to the end of the vector.
+                    // Copy the bytes after the escape. `found` is the mask of these bytes, up to the end of the vector.
                     let Some(rest) = bytes.get(at..at + E::WIDTH) else {
                         break;
                     };
@@ -775,7 +775,7 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
                     at = start + E::WIDTH;
                 }
             }
-            // Copy the last bytes together with some bytes before them, unless one of those was escaped.
+            // Copy the last bytes together with some bytes before them, unless one of the earlier bytes was escaped.
             let again = (at + E::WIDTH).wrapping_sub(bytes.len());
             if again <= at - plain {
                 let found = engine.copy::<UTF8>(bytes, at - again, to.sub(again));
@@ -792,7 +792,7 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
 ///
 /// # Safety
 ///
-/// There is room at `to` for 6 bytes per byte from `at` on, and for one vector more.
+/// There must be room at `to` for 6 bytes per byte from `at` on, and for one more vector.
 #[inline(never)]
 unsafe fn escape_from<const UTF8: bool>(bytes: &[u8], mut at: usize, mut to: *mut u8) -> *mut u8 {
     // SAFETY: the caller guarantees room for 6 bytes per remaining byte of the string, and for a vector. Each byte takes at most 6,
@@ -819,12 +819,12 @@ unsafe fn escape_from<const UTF8: bool>(bytes: &[u8], mut at: usize, mut to: *mu
     }
 }
 
-/// Writes the escape of the byte at `at`, or of the three bytes of U+2028 or U+2029 there. Returns the index of the next byte to
-/// read, and the place to write it to.
+/// Writes the escape of the byte at `at`, or of the three bytes of U+2028 or U+2029 there. Returns the index of the next byte to read, and
+/// where to write it.
 ///
 /// # Safety
 ///
-/// There is room for 8 bytes at `to`.
+/// There must be room for 8 bytes at `to`.
 #[inline(always)]
 unsafe fn escape_one<const UTF8: bool>(bytes: &[u8], at: usize, to: *mut u8) -> (usize, *mut u8) {
     let byte = bytes[at];
@@ -848,7 +848,7 @@ unsafe fn escape_one<const UTF8: bool>(bytes: &[u8], at: usize, to: *mut u8) -> 
     }
 }
 
-/// Returns the bytes from `at` on, of which there are fewer than 16, followed by zeros.
+/// Returns the bytes from `at` on (fewer than 16), followed by zeros.
 fn rest(bytes: &[u8], at: usize) -> [u8; WIDTH] {
     if let Some(last) = bytes.last_chunk() {
         // Shift out 1 to 16 bytes, in two steps: a shift of a `u128` by 128 bits at once is an overflow.

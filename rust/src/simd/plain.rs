@@ -1,4 +1,4 @@
-//! The [`Engine`] for every processor: it searches 8 bytes at a time, in the registers that all processors have.
+//! The [`Engine`] for every processor: it searches 8 bytes at a time, in general-purpose registers.
 //!
 //! The basic idea is the well-known trick to find a zero byte in a word: `(w - 0x0101…01) & !w & 0x8080…80` has the high bit set in the
 //! lowest zero byte. To find a quote, first exclusive-or the word with `""""""""`, which makes its quotes zero. Bytes above
@@ -14,7 +14,7 @@ pub struct Plain;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Returns a word with the high bit set in the lowest byte that is `"`, `\` or below 0x20. Bytes above it may have the bit set wrongly.
+/// Returns a word with the high bit set in the lowest byte that is `"`, `\` or below 0x20. In higher bytes, the bit may be wrong.
 #[inline(always)]
 fn special_bytes(word: u64) -> u64 {
     let quote = word ^ (ONES * 0x22);
@@ -155,7 +155,7 @@ impl Engine for Plain {
     }
 }
 
-/// Returns true if two slices are equal. Both have the same length, less than 8. Unlike `==`, this does not call `memcmp`.
+/// Returns true if two slices are equal. Both must have the same length, which is less than 8. Unlike `==`, this does not call `memcmp`.
 #[inline(always)]
 fn short_equal(one: &[u8], other: &[u8]) -> bool {
     let half = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);

@@ -1,4 +1,4 @@
-//! Searches and comparisons of short strings, 16 bytes at a time. They use SSE2, which every x86-64 processor has, and plain loops
+//! Searches and compares short strings, 16 bytes at a time. The functions use SSE2 on x86-64, where every processor has it, and plain loops
 //! on other processors.
 //!
 //! Most strings of a line have 5 to 40 bytes. For these, calling a function with AVX2 costs more than its wider vectors save,
@@ -12,9 +12,9 @@
 //! mask    0 0 0 1 0 0 0 …     trailing_zeros() = 3: the quote is at index 3
 //! ```
 //!
-//! The functions load whole vectors only, so [`PAD`] bytes of any content must follow the line that is searched. Mostly these are the
-//! next lines; the reader copies the last line of its data and appends LFs. Where fewer than 16 bytes are left, the
-//! functions find nothing.
+//! The functions load whole vectors only, so at least [`PAD`] bytes must follow a line that is searched. Their content does not matter.
+//! Usually they are the next lines; the reader copies the last line of its data and appends LFs. If fewer than 16 bytes are left, the
+//! functions do not find anything.
 
 use super::{Engine, Level, Operation};
 
@@ -28,7 +28,7 @@ mod lanes {
         _mm_set1_epi8, _mm_xor_si128,
     };
 
-    /// Bytes in a vector.
+    /// The number of bytes in a vector.
     pub const WIDTH: usize = 16;
 
     #[inline(always)]
@@ -55,8 +55,8 @@ mod lanes {
         }
     }
 
-    /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20). With `UTF8`, also of 0xe2, the first byte of
-    /// U+2028 and U+2029.
+    /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20). With `UTF8`, the mask also includes 0xe2, the
+    /// first byte of U+2028 and U+2029.
     #[inline(always)]
     #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)] // The mask has 16 bits; 0xe2 keeps its bits as an `i8`.
     pub fn specials<const UTF8: bool>(bytes: &[u8; WIDTH]) -> u32 {
@@ -88,7 +88,7 @@ mod lanes {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod lanes {
-    /// Bytes in a vector.
+    /// The number of bytes in a vector.
     pub const WIDTH: usize = 16;
 
     /// Returns two masks with one bit per byte: the bytes `"`, `\` and below 0x20, and the bytes that are not ASCII.
@@ -106,8 +106,8 @@ mod lanes {
             })
     }
 
-    /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20). With `UTF8`, also of 0xe2, the first byte of
-    /// U+2028 and U+2029.
+    /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20). With `UTF8`, the mask also includes 0xe2, the
+    /// first byte of U+2028 and U+2029.
     #[inline(always)]
     pub fn specials<const UTF8: bool>(bytes: &[u8; WIDTH]) -> u32 {
         let found = look(bytes).0;
@@ -159,8 +159,8 @@ pub fn string_end(data: &[u8], mut at: usize) -> (usize, bool) {
     (data.len(), true)
 }
 
-/// The masks of the last vector that [`copy_plain`] loaded. A string with many escapes calls it several times within one vector, and
-/// each call after the first only shifts these masks.
+/// The masks of the last vector that [`copy_plain`] loaded. For a string with many escapes, the reader calls it several times within one
+/// vector. Each call after the first only shifts these masks.
 #[derive(Default)]
 pub struct Ahead {
     /// The index in the data at which the vector begins.
@@ -171,8 +171,8 @@ pub struct Ahead {
     high: u32,
 }
 
-/// Does the same as [`string_end`], and appends the bytes before the result to `out`. Returns `None` if memory runs out. `ahead` is new, or
-/// comes from an earlier call with the same `data` and an `at` that was not larger.
+/// Does the same as [`string_end`], and appends the bytes before the result to `out`. Returns `None` if memory runs out. `ahead` must be
+/// new, or come from an earlier call with the same `data` and an `at` that was not larger.
 #[inline]
 pub fn copy_plain(
     data: &[u8],
@@ -213,8 +213,8 @@ pub fn copy_plain(
     Some((data.len(), true))
 }
 
-/// A string with more bytes than this is searched with the widest vectors of the processor. For shorter strings, calling that function
-/// costs more time than it saves.
+/// Strings with more bytes than this are searched with the processor's widest vectors. For shorter strings, calling that function costs
+/// more time than it saves.
 const LONG: usize = 256;
 
 /// The [`Operation`] that finishes [`string_end`] for a long string.
@@ -232,7 +232,7 @@ impl Operation for LongString<'_> {
     }
 }
 
-/// Returns the length of the escape that begins at `at`. `None` if it is not a valid escape.
+/// Returns the length of the escape that begins at `at`. Returns `None` if the escape is not valid.
 #[inline(always)]
 #[must_use]
 pub fn escape_len(data: &[u8], at: usize) -> Option<usize> {
@@ -269,14 +269,14 @@ pub fn difference(data: &[u8], at: usize, part: &[u8]) -> usize {
     same + rest.take_while(|(one, other)| one == other).count()
 }
 
-/// A key of a JSON object, prepared for a fast comparison with the bytes of a line. One vector compares 16 bytes; a mask tells which of
+/// A key of a JSON object, prepared for a fast comparison with the bytes of a line. One vector compares 16 bytes; a mask shows which of
 /// them belong to the key.
 pub struct Key {
     /// The first 32 bytes of `"name":`, padded with zeros.
     pattern: [u8; 2 * WIDTH],
     /// For each half of the pattern, a bit for each byte that belongs to the key.
     masks: [u32; 2],
-    /// All bytes of `"name":`, also if there are more than 32.
+    /// All bytes of `"name":`, even if there are more than 32.
     whole: Box<[u8]>,
 }
 
