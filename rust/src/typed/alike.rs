@@ -1,4 +1,4 @@
-//! Lines that differ from an earlier line only in the contents of a few strings.
+//! Recognises lines that differ from an earlier line only in the contents of a few strings.
 //!
 //! The basic idea is simple: a stream has thousands of deltas that differ only in their text and their `uuid`:
 //!
@@ -7,10 +7,10 @@
 //! {"type":"stream_event","event":{"delta":{"text":"lo"}},"uuid":"2"}
 //! ```
 //!
-//! The reader keeps the first line as a *pattern*. It compares the second line with the pattern instead of reading it key by key, and
-//! makes its message as a copy of the earlier message with other strings. It copies the message itself, the records around a changed
-//! string, and lists and dicts, because a program can change them. The two messages share everything else. The pattern has its own copies
-//! of lists and dicts: if a program changes its message, the pattern does not change.
+//! The reader keeps the first line as a *pattern*. It compares the second line with the pattern instead of reading it key by key, and makes
+//! its message by copying the earlier message with other strings. It copies the message itself, the records around a changed string, and
+//! lists and dicts, because a program can change them. The two messages share everything else. The pattern has its own copies of lists and
+//! dicts: if a program changes its message, the pattern does not change.
 //!
 //! The strings of a pattern that may differ are its *holes*. A new pattern has no holes. When a line differs from the pattern inside a
 //! string, this string becomes a hole.
@@ -23,47 +23,46 @@ use super::skip::{find_tag, skip};
 use super::text::{contents, Contents};
 use crate::simd::{begins, difference, string_end, PAD};
 
-/// The most patterns of a reader.
+/// The maximum number of patterns in a reader.
 const PATTERNS: usize = 4;
-/// The longest line that becomes a pattern, in bytes.
+/// The maximum length in bytes of a line that becomes a pattern.
 const MAX_BYTES: usize = 4096;
-/// The most holes of a pattern.
+/// The maximum number of holes in a pattern.
 const MAX_HOLES: usize = 6;
-/// The most lists and dicts of a message that becomes a pattern. Messages with more lists and dicts rarely match the next line.
+/// The maximum number of lists and dicts in a message that becomes a pattern. A message with more of them rarely matches the next line.
 pub const MAX_OWNED: usize = 2;
-/// The credit that a new pattern costs. A line that matches a pattern earns [`ALIKE`], any other line earns 1. If the lines of a stream
-/// change, the reader makes new patterns soon; if all lines of a stream differ, it makes at most one
-/// pattern in 128 lines after the first eight patterns.
+/// The credit that a new pattern costs. A line that matches a pattern earns [`ALIKE`], any other line earns 1. If a stream's lines change,
+/// the reader soon makes new patterns. If all its lines differ, the reader makes eight patterns, and then at most one in 128 lines.
 const COST: u32 = 128;
 const ALIKE: u32 = 4;
-/// The most credit.
+/// The maximum credit.
 const MAX_CREDIT: u32 = 8 * COST;
-/// The most trust. A line that matches a pattern adds 1, and any other line subtracts [`DOUBT`]. When the trust is 0, the reader compares
-/// only one line in [`TRIED`].
+/// The maximum trust. A line that matches a pattern adds 1, and any other line subtracts [`DOUBT`]. When the trust is 0, the reader
+/// compares only one line in [`TRIED`].
 const MAX_TRUST: u32 = 32;
 const DOUBT: u32 = 4;
 const TRIED: u32 = 32;
 
 /// A string of a pattern.
 struct Leaf<V> {
-    /// The range of its contents in [`Pattern::bytes`].
+    /// The start and the end of its contents in [`Pattern::bytes`].
     start: usize,
     end: usize,
-    /// The index in [`Pattern::records`] of the record with the string.
+    /// The index in [`Pattern::records`] of the record that contains the string.
     record: usize,
     slot: usize,
-    /// The last strings in this hole. If two sessions write in turns, a `session_id` here repeats every other line.
+    /// The last strings in this hole. If two sessions write in turn, a `session_id` here repeats every other line.
     strings: Strings<V>,
 }
 
-/// A record of a pattern that has strings, lists or dicts.
+/// A record in a pattern that contains strings, lists or dicts.
 struct Record<V> {
     value: V,
-    /// The index of the record around this record, and its slot there; `None` for the message.
+    /// The index of the record that contains this record, and its slot there; `None` for the message.
     holder: Option<(usize, usize)>,
-    /// The slots with a list or a dict, of which each message gets a copy.
+    /// The slots with a list or a dict. Each message gets its own copy of them.
     owned: Vec<usize>,
-    /// True for a dict, of which each message gets a copy. A slot is then the index of a key.
+    /// True for a dict. Each message gets its own copy of the dict, and a slot is the index of a key.
     is_dict: bool,
 }
 
@@ -75,7 +74,7 @@ impl<V> Record<V> {
     }
 }
 
-/// A step of making a message. Each step pushes a value on a stack; the last step pushes the message.
+/// A step in making a message. Each step pushes a value on a stack; the last step pushes the message.
 enum Step<V, T> {
     /// Pushes the string of the hole with this index.
     Text(usize),
@@ -90,7 +89,7 @@ struct Pattern<V, T> {
     leaves: Vec<Leaf<V>>,
     /// The indexes in `leaves` of the strings that are holes, in ascending order.
     holes: Vec<usize>,
-    /// The message, and the records and dicts in it. A record is somewhere after the record around it.
+    /// The message, and the records and dicts in it. A record comes after the record that contains it.
     records: Vec<Record<V>>,
     steps: Vec<Step<V, T>>,
 }
@@ -99,12 +98,12 @@ struct Pattern<V, T> {
 pub struct Patterns<V, T> {
     /// The pattern that matched last comes first.
     kept: Vec<Pattern<V, T>>,
-    /// Credit for new patterns.
+    /// The credit for new patterns.
     credit: u32,
     trust: u32,
     /// The number of lines since the trust was last above 0, modulo [`TRIED`].
     turn: u32,
-    /// The strings of the current line in the holes.
+    /// The current line's strings in the holes.
     texts: Vec<Contents>,
 }
 
@@ -181,7 +180,7 @@ impl<V: Clone, T> Patterns<V, T> {
         wants
     }
 
-    /// Makes a pattern of a line and its message. `class` is the class of the message; `None` for a dict.
+    /// Makes a pattern from a line and its message. `class` is the message's class; `None` for a dict.
     pub fn learn<B: Builder<Value = V, Template = T>>(
         &mut self,
         plan: &Plan<V, B::Class>,
@@ -239,8 +238,8 @@ impl<V: Clone, T> Pattern<V, T> {
         begins(data, at, part).then(|| at + part.len())
     }
 
-    /// Compares like [`compare`](Self::compare), with a new hole for each string that differs. If the line then matches, the pattern keeps
-    /// the new holes.
+    /// Compares like [`compare`](Self::compare), but adds a new hole for each string that differs. If the line then matches, the pattern
+    /// keeps the new holes.
     fn compare_with_more_holes<B: Builder<Value = V, Template = T>>(
         &mut self,
         builder: &mut B,
@@ -259,7 +258,7 @@ impl<V: Clone, T> Pattern<V, T> {
             if same == part.len() {
                 break;
             }
-            // Leaves are in the order of the bytes.
+            // The leaves are in the order of their bytes.
             let index = self.leaves.partition_point(|leaf| leaf.end < from + same);
             let leaf = self.leaves.get_mut(index)?;
             let before = leaf
@@ -322,8 +321,8 @@ impl<V: Clone, T> Pattern<V, T> {
         self.make_steps_of(builder, 0, &changes)
     }
 
-    /// Makes the steps for the record with this index: first the steps for its values, then the one for the record. `changes` says of each
-    /// record whether a message gets its own copy of the record.
+    /// Makes the steps for the record with this index: first the steps for its values, then the step for the record itself. `changes` says
+    /// for each record whether every message gets its own copy.
     fn make_steps_of<B: Builder<Value = V, Template = T>>(
         &mut self,
         builder: &mut B,

@@ -1,20 +1,20 @@
 //! Finds or guesses the class of a line from its first bytes.
 //!
 //! The basic idea is simple: the CLI writes the tags first, as in `{"type":"system","subtype":"init",…`. The reader then compares the tags
-//! with those of the plan. If a line begins with another key, as in `{"parentUuid":…,"type":"user"`, the reader guesses the class of the
-//! last line with the same first [`HEAD`] bytes, and checks the guess after it has read the line.
+//! with the plan's tags. If a line begins with another key, as in `{"parentUuid":…,"type":"user"`, the reader guesses that it has the same
+//! class as the last line with the same first [`HEAD`] bytes. It checks the guess after reading the line.
 
 use super::plan::{Plan, Top};
 
-/// The bytes before the type, in a line that begins with its type.
+/// The bytes before the type in a line that begins with its type.
 const OPENING: &[u8] = b"{\"type\":\"";
 const SUBTYPE: &[u8] = b"\",\"subtype\":\"";
 const SLOTS: usize = 256;
 const LAST: usize = 16;
-/// The number of bytes to hash of a line that does not begin with its type.
+/// How many of its first bytes are hashed if a line does not begin with its type.
 const HEAD: usize = 24;
 
-/// The class of a line by its tags.
+/// The class of a line, determined by its tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meant {
     /// The class with this index in [`Plan::tops`].
@@ -23,8 +23,7 @@ pub enum Meant {
     UnknownType,
     /// The plan has classes for this type, but not for this subtype.
     UnknownSubtype,
-    /// The caller has to decode the line: the subtype is missing or is not a plain string, or the type is one of
-    /// [`Plan::open_types`].
+    /// The caller must decode the line: the subtype is missing or is not a plain string, or the type is one of [`Plan::open_types`].
     Unclear,
 }
 

@@ -1,16 +1,16 @@
-//! Remembers the values that the reader has made, and returns them again for the same bytes.
+//! Remembers the values that the reader made, and returns them again for the same bytes.
 //!
 //! The basic idea is simple: the lines of a session repeat. If each line has `"session_id":"7f3a"`, the reader compares the bytes after
 //! the key with the bytes of the previous line, finds them equal, and returns the same Python string instead of a new one.
 //!
-//! The memory is bounded: each store has a fixed number of entries, a kept string or value has a maximum length, and all objects and
-//! arrays together have at most [`MAX_KEPT`] bytes. After several misses in a row, the reader looks up only few values of the field.
+//! The memory is bounded: each store has a fixed number of entries, a kept string or value has a maximum length, and all objects and arrays
+//! together have at most [`MAX_KEPT`] bytes. After several misses in a row, the reader looks up only a few of the field's values.
 
 use crate::simd::{begins, Key};
 
-/// The longest string that a field keeps, in bytes.
+/// The maximum length in bytes of a string that a field keeps.
 const MAX_STRING: usize = 96;
-/// The lengths of the objects and arrays that a field keeps, in bytes. To read a shorter one again takes no longer than a look-up.
+/// The lengths in bytes of the objects and arrays that a field keeps. Reading a shorter one again is as fast as a look-up.
 const PART: std::ops::RangeInclusive<usize> = 16..=64 * 1024;
 /// The maximum total size in bytes of the objects and arrays that a reader keeps.
 pub const MAX_KEPT: usize = 1024 * 1024;
@@ -18,7 +18,7 @@ pub const MAX_KEPT: usize = 1024 * 1024;
 const MISSES: u8 = 8;
 const AGAIN: u8 = 64;
 
-/// Decides whether to look up the next value of a field, by the misses so far.
+/// Decides from the misses so far whether to look up a field's next value.
 #[derive(Default)]
 struct Patience {
     misses: u8,
@@ -79,13 +79,13 @@ impl<V: Clone> Strings<V> {
         None
     }
 
-    /// Returns the object of a string that [`find`](Self::find) has found.
+    /// Returns the object of a string that [`find`](Self::find) found.
     #[inline]
     pub fn get(&self, index: usize) -> Option<V> {
         self.kept[index].as_ref().map(|(_, value)| value.clone())
     }
 
-    /// Keeps a string without escapes that [`find`](Self::find) has just missed.
+    /// Keeps a string without escapes that [`find`](Self::find) just missed.
     #[inline]
     pub fn keep(&mut self, string: &[u8], value: &V) {
         if !self.is_looking || string.len() > MAX_STRING {
@@ -116,13 +116,13 @@ pub enum Sharing {
 /// The last object or array of a field.
 pub struct Part<V> {
     bytes: Vec<u8>,
-    /// The value, and how messages get it. It is kept when the field has the same bytes for the second time.
+    /// The value, and how messages get it. It is kept once the field has the same bytes for the second time.
     value: Option<(V, Sharing)>,
-    /// The number of objects and arrays around the value when it was read. If there are more around it, the value is read again, since it
-    /// may exceed the maximum depth.
+    /// How many objects and arrays contained the value when it was read. If more contain it now, the reader reads it again, because it may
+    /// exceed the maximum depth.
     depth: usize,
     patience: Patience,
-    /// True while the value is being read: the same field may occur inside the value.
+    /// True while the value is being read, because the same field may occur inside the value.
     is_busy: bool,
 }
 
@@ -151,7 +151,7 @@ pub enum Found<V> {
 }
 
 impl<V> Part<V> {
-    /// The number of bytes that are allocated for the kept object or array.
+    /// Returns the number of bytes allocated for the kept object or array.
     #[cfg(test)]
     pub fn kept(&self) -> usize {
         self.bytes.capacity()
@@ -159,8 +159,8 @@ impl<V> Part<V> {
 }
 
 impl<V: Clone> Part<V> {
-    /// Looks up the value at `at`; `depth` is the number of objects and arrays around it. After [`Found::Again`] and [`Found::Other`],
-    /// the caller reads the value and then calls [`Self::done`].
+    /// Looks up the value at `at`. `depth` is the number of objects and arrays that contain it. After [`Found::Again`] and
+    /// [`Found::Other`], the caller reads the value and then calls [`Self::done`].
     #[inline]
     pub fn find(&mut self, data: &[u8], at: usize, depth: usize) -> Found<V> {
         if self.is_busy || !self.patience.looks() {
@@ -188,7 +188,7 @@ impl<V: Clone> Part<V> {
         self.is_busy = false;
     }
 
-    /// Keeps the value of `bytes`, unless the part has noted other bytes since [`find`](Self::find).
+    /// Keeps the value of `bytes`, unless the part noted other bytes since [`find`](Self::find).
     pub fn keep(&mut self, bytes: &[u8], value: V, sharing: Sharing, depth: usize) {
         if self.bytes == bytes {
             self.value = Some((value, sharing));
@@ -234,7 +234,7 @@ impl<V> Default for Keys<V> {
 }
 
 impl<V> Keys<V> {
-    /// The number of bytes that are allocated for kept objects and arrays.
+    /// Returns the number of bytes allocated for kept objects and arrays.
     #[cfg(test)]
     #[must_use]
     pub fn kept(&self) -> usize {
@@ -244,8 +244,8 @@ impl<V> Keys<V> {
 }
 
 impl<V: Clone> Keys<V> {
-    /// Returns the object of the key at `at` and the index after its colon, if the data have the key of this slot there, followed by a
-    /// colon without white space.
+    /// Returns the object of the key at `at` and the index after its colon, if the data has this slot's key there, followed by a colon
+    /// without white space.
     #[inline]
     #[must_use]
     pub fn find(&self, slot: usize, data: &[u8], at: usize) -> Option<(V, usize)> {
@@ -254,7 +254,7 @@ impl<V: Clone> Keys<V> {
         Some((known.value.clone(), end))
     }
 
-    /// Returns the slot of the key that last followed the key of this slot.
+    /// Returns the slot of the key that last followed this slot's key.
     #[inline]
     #[must_use]
     pub fn next(&self, slot: usize) -> usize {
@@ -268,8 +268,8 @@ impl<V: Clone> Keys<V> {
         }
     }
 
-    /// Returns the object of a key, and its slot; calls `make` for a new key. A key of fewer than 2 or more than 32 bytes has no slot.
-    /// `kept` counts the bytes of all parts.
+    /// Returns the object of a key, and the key's slot. Calls `make` for a new key. A key of fewer than 2 or more than 32 bytes has no
+    /// slot. `kept` counts the bytes of all parts.
     pub fn get(
         &mut self,
         name: &[u8],
@@ -298,14 +298,14 @@ impl<V: Clone> Keys<V> {
         Some((value, Some(slot)))
     }
 
-    /// Returns the last object or array that followed the key of a slot.
+    /// Returns the last object or array that followed a slot's key.
     #[inline]
     pub fn part(&mut self, slot: usize) -> Option<&mut Part<V>> {
         Some(&mut self.slots[slot].as_mut()?.part)
     }
 }
 
-/// Remembers strings of 2 to 32 bytes in lists and dicts, by a hash. Strings with the same hash replace each other.
+/// Remembers strings of 2 to 32 bytes in lists and dicts, by their hash. Strings with the same hash replace each other.
 pub struct ShortStrings<V> {
     kept: Vec<Option<(ShortString, V)>>,
 }

@@ -3,17 +3,17 @@
 /// A JSON number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// Without fraction and exponent.
+    /// A number without a fraction or an exponent.
     Int(i64),
-    /// With a fraction or an exponent.
+    /// A number with a fraction or an exponent.
     Float(f64),
 }
 
-/// The most digits of a whole number. More could need over 64 bits.
+/// The maximum number of digits in a whole number. More digits may not fit 64 bits.
 const MAX_DIGITS: usize = 18;
 
-/// The number that begins at `at`, and the index after it. `None` without a valid number, and for numbers that are left to the
-/// slower way: -0, as only a float can be -0; more than [`MAX_DIGITS`] digits; and numbers beyond the range of a float.
+/// Returns the number that begins at `at`, and the index after it. Returns `None` if there is no valid number, and for numbers that msgspec
+/// must read: -0, because only a float can be -0; numbers with more than [`MAX_DIGITS`] digits; and numbers beyond the range of a float.
 pub fn number(data: &[u8], at: usize) -> Option<(Number, usize)> {
     let negative = data.get(at) == Some(&b'-');
     let first = at + usize::from(negative);
@@ -51,7 +51,7 @@ fn digits(data: &[u8], at: usize) -> usize {
     end
 }
 
-/// The number from `at`, whose digits before the point or exponent end at `end`.
+/// Returns the number that begins at `at`. Its digits before the point or exponent end at `end`.
 fn float(data: &[u8], at: usize, mut end: usize) -> Option<(Number, usize)> {
     if data[end] == b'.' {
         let first = end + 1;

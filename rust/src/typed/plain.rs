@@ -10,7 +10,7 @@ use crate::simd::Key;
 use crate::typed::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top, ANY};
 use crate::typed::{Builder, Reader};
 
-/// A value that [`Values`] makes. A record has the name of its class, and the values of its slots.
+/// A value that [`Values`] makes. A record contains the name of its class and the values of its slots.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plain {
     Json(Json),
@@ -52,7 +52,7 @@ impl Plain {
     }
 }
 
-/// A builder of [`Plain`] values. It counts its calls, so that a test can see which values were made anew.
+/// A builder of [`Plain`] values. It counts its calls, so that a test can check which values were newly made.
 #[derive(Default)]
 pub struct Values {
     /// The number of strings that were made.

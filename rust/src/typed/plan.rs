@@ -1,10 +1,10 @@
 //! The plan of a reader: the classes, their keys, and the types of each value.
 //!
-//! The basic idea is simple: for `{"type":"result","num_turns":3}`, the plan says that the type `result` has a class, that the class has a
-//! key `num_turns`, that its value is an integer, and in which slot of the record the value belongs.
+//! The basic idea is simple: for `{"type":"result","num_turns":3}`, the plan says that the type `result` has a class, that this class has a
+//! key `num_turns`, that the key's value is an integer, and which slot of the record the value belongs in.
 //!
 //! A plan grows: Python plans a class when a stream has its first line with the class. Until then the class is [`Class::Unplanned`]. The
-//! reader does not read a line with such a class, but returns [`Line::Wants`](super::Line::Wants) with the class.
+//! reader does not read a line of such a class, but returns [`Line::Wants`](super::Line::Wants) with the class.
 
 use crate::simd::Key;
 
@@ -16,17 +16,17 @@ pub mod may_be {
     pub const BOOL: u32 = 1 << 1;
     /// A whole number.
     pub const INT: u32 = 1 << 2;
-    /// A number; a whole one becomes a float, unless [`INT`] is set too.
+    /// A number. A whole number becomes a float, unless [`INT`] is also set.
     pub const FLOAT: u32 = 1 << 3;
     /// A string.
     pub const TEXT: u32 = 1 << 4;
-    /// An array with items of [`Kind::item`](super::Kind::item).
+    /// An array whose items have the kind [`Kind::item`](super::Kind::item).
     pub const LIST: u32 = 1 << 5;
-    /// An object of any keys, with values of [`Kind::item`](super::Kind::item).
+    /// An object with any keys, whose values have the kind [`Kind::item`](super::Kind::item).
     pub const DICT: u32 = 1 << 6;
-    /// An object of a class of [`Kind::classes`](super::Kind::classes).
+    /// An object of a class in [`Kind::classes`](super::Kind::classes).
     pub const RECORD: u32 = 1 << 7;
-    /// One of the strings of [`Kind::words`](super::Kind::words).
+    /// One of the strings in [`Kind::words`](super::Kind::words).
     pub const WORD: u32 = 1 << 8;
     /// Anything.
     pub const ANY: u32 = 1 << 9;
@@ -43,7 +43,7 @@ pub type FieldId = usize;
 pub struct Kind<V> {
     /// A sum of [`may_be`].
     pub may_be: u32,
-    /// The kind of the items of a list or the values of a dict.
+    /// The kind of a list's items or a dict's values.
     pub item: KindId,
     /// The classes that an object may have. If there are several, the value of the key [`tag_key`](Self::tag_key) decides.
     pub classes: Vec<Member>,
@@ -51,7 +51,7 @@ pub struct Kind<V> {
     pub tag_key: Vec<u8>,
     /// The allowed strings, with their objects.
     pub words: Vec<(Vec<u8>, V)>,
-    /// The class of an object with an unknown tag, and the reason to store in it. If `None`, the line falls through.
+    /// The class for objects with an unknown tag, and the reason to store in them. If `None`, the line falls through.
     pub unknown: Option<(V, V)>,
 }
 
@@ -61,7 +61,7 @@ pub struct Member {
     pub class: ClassId,
     /// The value of its tag.
     pub tag: Vec<u8>,
-    /// The usual first bytes of an object of the class, such as `{"type":"text"`.
+    /// The usual first bytes of such an object, such as `{"type":"text"`.
     pub opening: Vec<u8>,
 }
 
@@ -79,7 +79,7 @@ pub struct Field {
 pub enum Class<C> {
     /// Not planned yet.
     Unplanned,
-    /// The reader cannot make records of this class: a line with one always falls through.
+    /// The reader cannot make records of this class: a line with such a record always falls through.
     Refused,
     /// The reader can make records of this class.
     Planned(Shape<C>),
@@ -91,11 +91,11 @@ pub struct Shape<C> {
     pub class: C,
     /// The range of its fields in [`Plan::fields`]: at most 128. If the class has a tag, the tag is the last field.
     pub fields: std::ops::Range<FieldId>,
-    /// A bit for each field without a default, from the first field on. A line without one of these keys falls through.
+    /// A bit for each field without a default; bit 0 is the first field. A line without one of these keys falls through.
     pub required: u128,
     /// The value of the tag.
     pub tag: Vec<u8>,
-    /// The slot for the dict of keys that are not fields. If `None`, a line with a key that the class does not know falls through.
+    /// The slot for a dict with the keys that are not fields. If `None`, a line with an unknown key falls through.
     pub extra: Option<usize>,
 }
 
@@ -119,9 +119,9 @@ pub struct Plan<V, C> {
     pub fields: Vec<Field>,
     /// The classes of lines. If empty, each line becomes a dict.
     pub tops: Vec<Top>,
-    /// Types with a class for all subtypes that are not in `tops`. The plan does not have that class: such lines fall through.
+    /// Types that have a class for all subtypes that are not in `tops`. The plan does not contain this class, so such lines fall through.
     pub open_types: Vec<Vec<u8>>,
-    /// The class of lines with an unknown tag, the reason for an unknown type, and the reason for an unknown subtype.
+    /// The class for lines with an unknown tag, the reason for an unknown type, and the reason for an unknown subtype.
     pub unknown: Option<(V, V, V)>,
 }
 

@@ -1,7 +1,7 @@
 //! [`Reader`]: reads lines by a plan.
 //!
 //! The basic idea is simple: for the line `{"type":"result","num_turns":3}`, the reader finds the class by the type, begins a record, and
-//! then reads key by key. It expects the keys in the order of the previous line: after `"type"` it compares the next bytes with
+//! then reads key by key. It expects the same order of keys as in the previous line: after `"type"` it compares the next bytes with
 //! `"num_turns":`, and looks up the key only if they differ.
 
 use super::alike::{Patterns, MAX_OWNED};
@@ -16,9 +16,9 @@ use crate::simd::{begins, string_end, PAD};
 
 /// The maximum depth of nested objects and arrays. Deeper lines fall through.
 pub const MAX_DEPTH: usize = 100;
-/// The most bytes that a buffer keeps between two blocks.
+/// The maximum number of bytes that a buffer keeps between two blocks.
 const KEPT_BYTES: usize = 64 * 1024;
-/// A block of at most this length is copied whole if its last lines have to be copied.
+/// If the last lines of a block must be copied, a block of at most this length is copied completely.
 const SHORT_BYTES: usize = 1024;
 
 /// The result of reading a line.
@@ -26,13 +26,13 @@ const SHORT_BYTES: usize = 1024;
 pub enum Line<V> {
     /// A message, and whether it or an object in it has an unknown tag.
     Message(V, bool),
-    /// The caller has to decode the line.
+    /// The caller must decode the line.
     FallsThrough,
-    /// The caller has to decode the line, because this class is not planned yet.
+    /// The caller must decode the line, because this class is not planned yet.
     Wants(ClassId),
 }
 
-/// Returns the index after the white space at `at`, if there is any.
+/// Returns the index after the white space at `at`; `at` if there is no white space.
 #[inline]
 pub fn white(data: &[u8], mut at: usize) -> usize {
     if data.get(at).is_some_and(|&byte| byte > b' ') {
@@ -54,7 +54,7 @@ fn pass_over<V>(data: &[u8], mut at: usize, take: &mut impl FnMut(Line<V>, usize
     }
 }
 
-/// Where in a message an object or array is. The reader remembers the last value of each place.
+/// Where an object or array is in a message. The reader remembers the last value of each place.
 #[derive(Clone, Copy)]
 enum PartOf {
     /// The value of a field.
@@ -63,7 +63,7 @@ enum PartOf {
     Key(usize),
 }
 
-/// What the reader remembers of a field.
+/// What the reader remembers about a field.
 struct Memory<V> {
     /// The field that last followed this field in a record.
     next: Option<FieldId>,
@@ -87,7 +87,7 @@ pub struct Reader<B: Builder> {
     pub builder: B,
     /// The classes of lines, and their fields.
     plan: Plan<B::Value, B::Class>,
-    /// What the reader remembers of each field.
+    /// What the reader remembers about each field.
     memory: Vec<Memory<B::Value>>,
     /// For each class: the first field of its last record.
     first: Vec<Option<FieldId>>,
@@ -100,23 +100,23 @@ pub struct Reader<B: Builder> {
     /// For each kind: the slot in `keys` of the first key of the last dict with values of this kind.
     first_key: Vec<usize>,
     short_strings: ShortStrings<B::Value>,
-    /// The bytes of all parts in `memory` and `keys` together.
+    /// The total number of bytes of all parts in `memory` and `keys`.
     kept: usize,
-    /// The items of lists and dicts that the reader has not finished.
+    /// The items of unfinished lists and dicts.
     stack: Vec<B::Value>,
     scratch: Vec<u8>,
-    /// The number of lists and dicts made so far. If it grows while a value is read, messages must not share the value.
+    /// The number of lists and dicts made so far. If it grows while the reader reads a value, messages must not share the value.
     changeable: usize,
     /// The number of objects with an unknown tag made so far.
     unknown: usize,
-    /// The class that Python has to plan before the reader can read the current line.
+    /// The class that Python must plan before the reader can read the current line.
     wanted: Option<ClassId>,
     /// A copy of the last lines of a block, with [`PAD`] LFs after them.
     tail: Vec<u8>,
 }
 
 impl<B: Builder> Reader<B> {
-    /// Returns a reader with an empty plan. It makes a dict of each line.
+    /// Returns a reader with an empty plan, which makes each line a dict.
     pub fn new(builder: B) -> Self {
         let mut reader = Self {
             builder,
@@ -166,7 +166,7 @@ impl<B: Builder> Reader<B> {
         read
     }
 
-    /// Reads the first line of `data`. `len` is its length with its LF. At least [`PAD`] bytes follow it.
+    /// Reads the first line of `data`. `len` is the line's length including its LF. At least [`PAD`] bytes must follow the line.
     pub fn padded(&mut self, data: &[u8], len: usize) -> Line<B::Value> {
         match self.line(data, 0) {
             // The line has another LF before its end.
@@ -183,8 +183,8 @@ impl<B: Builder> Reader<B> {
         end: usize,
         mut take: impl FnMut(Line<B::Value>, usize, usize),
     ) {
-        // The reader looks at up to PAD bytes after a line. If the data end before, it reads the last lines from a padded copy. To copy a
-        // short block whole takes less time than to find its last line.
+        // The reader looks at up to PAD bytes after a line. If fewer bytes follow, it reads the last lines from a padded copy. Copying a
+        // whole short block takes less time than finding its last line.
         let safe = match data.len().checked_sub(PAD) {
             Some(safe) if safe >= end => end,
             Some(safe) if data.len() > SHORT_BYTES => {
@@ -207,7 +207,7 @@ impl<B: Builder> Reader<B> {
         self.give_back();
     }
 
-    /// Frees the memory of the buffers above [`KEPT_BYTES`] each, which an unusually long line has taken.
+    /// Shrinks each buffer to [`KEPT_BYTES`] after an unusually long line.
     fn give_back(&mut self) {
         self.tail.shrink_to(KEPT_BYTES);
         self.scratch.shrink_to(KEPT_BYTES);
@@ -215,7 +215,7 @@ impl<B: Builder> Reader<B> {
             .shrink_to(KEPT_BYTES / size_of::<B::Value>().max(1));
     }
 
-    /// Returns the capacity in bytes of the buffers, and of the remembered objects and arrays.
+    /// Returns the capacity in bytes of the buffers, and the size in bytes of the remembered objects and arrays.
     #[cfg(test)]
     pub fn kept(&self) -> (usize, usize) {
         let stack = self.stack.capacity() * size_of::<B::Value>();
@@ -348,8 +348,8 @@ impl<B: Builder> Reader<B> {
         Some((message, end, Some(class)))
     }
 
-    /// Returns whether a line has the tags of the class that was guessed. The bits of `seen` are the fields of the line.
-    /// [`tag`](Self::tag) has compared the value of the type.
+    /// Returns whether a line has the tags of the guessed class. The bits of `seen` are the line's fields. [`tag`](Self::tag) has already
+    /// compared the value of the type.
     fn is_certain(&self, top: usize, seen: u128) -> bool {
         let top = &self.plan.tops[top];
         let Class::Planned(shape) = &self.plan.classes[top.class] else {
@@ -420,7 +420,7 @@ impl<B: Builder> Reader<B> {
         if depth >= MAX_DEPTH {
             return None;
         }
-        // Two words: to shift a `u128` by a variable takes many instructions.
+        // Use two words, because shifting a `u128` by a variable takes many instructions.
         let mut seen = [0u64; 2];
         let mut before: Option<FieldId> = None;
         let mut expected = self.first[id];
@@ -443,7 +443,7 @@ impl<B: Builder> Reader<B> {
                 at = white(data, value);
                 if let Some(field) = field {
                     let index = field - first;
-                    // A class has at most 128 fields, so `% 2` changes nothing. It spares the check of the bounds.
+                    // A class has at most 128 fields, so `% 2` changes nothing. But it removes the bounds check.
                     let (word, bit) = (&mut seen[index / 64 % 2], 1 << (index % 64));
                     if *word & bit != 0 {
                         return None;
@@ -496,7 +496,7 @@ impl<B: Builder> Reader<B> {
         let Class::Planned(shape) = &self.plan.classes[id] else {
             return None;
         };
-        // To compare with all keys of the class takes less time than to find the end of this key.
+        // Comparing with all keys of the class takes less time than finding the end of this key.
         let all = shape
             .fields
             .clone()
@@ -616,7 +616,7 @@ impl<B: Builder> Reader<B> {
             let is_record = data[at] == b'{' && self.plan.kinds[kind].may_be & may_be::RECORD != 0;
             let sharing = match self.changeable - changeable {
                 0 => Sharing::Whole,
-                // The only list or dict is the value itself.
+                // The value itself is the only list or dict.
                 1 if !is_record => Sharing::Items,
                 _ => Sharing::None,
             };
@@ -733,7 +733,7 @@ impl<B: Builder> Reader<B> {
         Some((self.builder.text(&self.scratch, ascii)?, end + 1))
     }
 
-    /// Reads an object as a record of the only class of a kind, or of the class with the tag of the object.
+    /// Reads an object as a record of a kind's only class, or of the class with the object's tag.
     fn object(
         &mut self,
         data: &[u8],
@@ -819,7 +819,7 @@ impl<B: Builder> Reader<B> {
             self.push(key)?;
             at = white(data, end);
             let (value, end) = match (data.get(at)?, before) {
-                // Only for the kind ANY: another kind would make other values of the same bytes.
+                // Do this only for the kind ANY, because another kind would make different values from the same bytes.
                 (b'{' | b'[', Some(slot)) if item == ANY => {
                     self.part(data, at, item, PartOf::Key(slot), depth)?
                 }
@@ -835,7 +835,7 @@ impl<B: Builder> Reader<B> {
         }
     }
 
-    /// Reads the key at `at` of a dict, if it is not the expected key. Returns the key, and the index after the colon. `before` is the slot
+    /// Reads the key at `at` in a dict if it is not the expected key. Returns the key, and the index after the colon. `before` is the slot
     /// of the previous key, and becomes the slot of this key.
     #[inline(never)]
     fn other_key(

@@ -1,4 +1,4 @@
-//! Skips JSON values, and checks that they are valid.
+//! Skips JSON values and checks that they are valid.
 //!
 //! The basic idea is simple: to find the tag in `{"input":{"a":[1,2]},"type":"tool_use"}`, the reader walks past the value of `input` with
 //! [`skip`] without making an object of it.
@@ -8,8 +8,8 @@ use super::read::{white, MAX_DEPTH};
 use super::text::unescape;
 use crate::simd::{begins, string_end};
 
-/// Returns the index after the value at `at`; `None` if the value is not valid JSON, or is nested deeper than [`MAX_DEPTH`]. `depth` is
-/// the number of objects and arrays around the value.
+/// Returns the index after the value at `at`; `None` if the value is not valid JSON, or is nested deeper than [`MAX_DEPTH`]. `depth` is the
+/// number of objects and arrays that contain the value.
 pub fn skip(data: &[u8], at: usize, depth: usize, scratch: &mut Vec<u8>) -> Option<usize> {
     match *data.get(at)? {
         b'"' => skip_string(data, at + 1, scratch),
@@ -70,8 +70,8 @@ fn skip_items(
     }
 }
 
-/// Returns the string value of a key of the object at `at`, at any position in the object. Returns `None` if the object does not have the
-/// key, or if the value is not a string, or has escapes.
+/// Returns the string value of a key in the object at `at`. The key may be anywhere in the object. Returns `None` if the object does not
+/// have the key, or if the value is not a string or has escapes.
 pub fn find_tag<'a>(
     data: &'a [u8],
     at: usize,

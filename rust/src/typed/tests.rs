@@ -1,4 +1,4 @@
-//! Tests of the pass with plain values instead of Python's objects: which messages it makes, and which lines fall through.
+//! Tests of the pass with plain values instead of Python's objects: which messages the pass makes, and which lines fall through.
 
 use std::rc::Rc;
 
@@ -110,7 +110,7 @@ fn keys_without_a_field_are_kept_in_their_record() {
         dict([("of", word("é"))]),
     );
     assert_eq!(message(line), expected);
-    // A line that fails half way leaves nothing to the next.
+    // A line that fails half way must not affect the next line.
     let mut reader = reader();
     let broken = line.replace("\"s\"", "s");
     let block = format!("{broken}\n{line}\n{broken}\n{line}\n");
@@ -134,7 +134,7 @@ fn what_was_read_before_makes_nothing_deeper_than_what_is_read() {
         }
         value = format!("{}{{\"{key}\":{value}}}{}", "[".repeat(40), "]".repeat(40));
     }
-    // At a smaller depth than before the value is shared, at a greater one it is read.
+    // At a smaller depth than before, the reader shares the value. At a greater depth, it reads the value again.
     let part = format!("{}{}", "[".repeat(60), "]".repeat(60));
     let line = |depth: usize| {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));
@@ -366,7 +366,7 @@ fn what_a_key_of_a_dict_had_last_is_copied_wherever_it_comes_again() {
 
 #[test]
 fn what_comes_again_is_not_made_again() {
-    // Counts the strings, records and copies of twenty lines, after twenty others like them.
+    // Counts the strings, records and copies that twenty lines make after twenty similar lines.
     let makes = |line: &dyn Fn(usize) -> String| {
         let mut reader = reader();
         let mut counts = [[0; 3]; 2];
@@ -394,7 +394,7 @@ fn what_comes_again_is_not_made_again() {
     };
     let strings = |index| event(["a", long][index % 2], index, "s");
     assert_eq!(makes(&strings), [0, 40, 0]);
-    // Lines that differ only in strings become copies, with new strings where these do not repeat.
+    // Lines that differ only in strings become copies. The reader makes new strings only for those that do not repeat.
     let text = |index: usize| event(&format!("text {index}"), 0, "s");
     assert_eq!(makes(&text), [20, 0, 40]);
     let session = |index| event("a", 0, ["one", "two"][index % 2]);
@@ -453,7 +453,7 @@ fn what_is_kept_of_arrays_and_objects_has_a_bound() {
         }
     }
     assert!(kept > MAX_KEPT / 2);
-    // The line is compared up to its last byte.
+    // The reader must compare the line up to its last byte.
     let mut kept = MAX_KEPT - 16;
     for (bytes, is_kept) in [(17, false), (16, true), (16, false)] {
         let before = kept;
@@ -539,7 +539,7 @@ fn dicts_that_are_alike_get_their_own_strings() {
     let lines: Vec<String> = (0..200)
         .map(|index| {
             let text = ["a", r#"with \"escapes\""#, "ünïcode 🦀"][index % 3];
-            // A key that comes twice, and a key with an escape.
+            // A line with the same key twice, and a line with an escape in a key.
             let more = ["", r#","a":1,"a":"x""#, r#","\u0061b":"x""#][index / 70];
             format!("{{\"id\":\"{index}\"{more},\"inner\":{{\"text\":\"{text}\",\"n\":1}},\"list\":[1],\"end\":\"{}\"}}\n", index % 7)
         })
@@ -555,7 +555,7 @@ fn dicts_that_are_alike_get_their_own_strings() {
     }
 }
 
-/// JSON that this pass reads: whole numbers of at most 18 digits, and finite floats.
+/// Generates JSON that this pass reads: whole numbers with at most 18 digits, and finite floats.
 fn values() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         Just(Json::Null),
@@ -577,7 +577,7 @@ fn values() -> impl Strategy<Value = Json> {
     })
 }
 
-/// The line with a value in a field for anything.
+/// Returns a line with the value in a field that accepts anything.
 fn line_with(value: &Json, pretty: bool) -> String {
     let value = if pretty {
         serde_json::to_string_pretty(value)
@@ -594,7 +594,7 @@ proptest! {
     fn anything_is_read_as_json_has_it(values in prop::collection::vec(values(), 1..8), pretty: bool) {
         let mut reader = reader();
         let lines: Vec<String> = values.iter().map(|value| line_with(value, pretty) + "\n").collect();
-        // Three times: remembered values must not change the result.
+        // Read three times: remembered values must not change the result.
         for _ in 0..3 {
             for (value, line) in values.iter().zip(read(&mut reader, lines.concat().as_bytes())) {
                 let Line::Message(Plain::Record("Init", slots), false) = &line else {

@@ -7,7 +7,7 @@ use super::builder::Builder;
 use super::memo::Strings;
 use crate::simd::{copy_plain, string_end, Ahead};
 
-/// A string that [`contents`] has found in the data, and that [`make`](Contents::make) turns into a value.
+/// A string that [`contents`] found in the data, and that [`make`](Contents::make) turns into a value.
 pub struct Contents {
     start: usize,
     /// The index of the closing quote.
@@ -16,7 +16,7 @@ pub struct Contents {
 }
 
 enum Form {
-    /// The string equals the one with this index in [`Strings`].
+    /// The string equals the string with this index in [`Strings`].
     Kept(usize),
     /// The string has no escapes.
     Plain { ascii: bool },
@@ -24,7 +24,7 @@ enum Form {
     Escaped { at: usize, ascii: bool },
 }
 
-/// Finds the end of the string whose contents begin at `start`. Does not check escapes and UTF-8: [`Contents::make`] does.
+/// Finds the end of the string whose contents begin at `start`. Does not check the escapes or the UTF-8; [`Contents::make`] does this.
 #[inline]
 pub fn contents<V: Clone>(strings: &mut Strings<V>, data: &[u8], start: usize) -> Option<Contents> {
     if let Some((index, end)) = strings.find(data, start) {
@@ -113,9 +113,9 @@ pub fn remembered<B: Builder>(
     }
 }
 
-/// Decodes a string into `out`. Its contents begin at `start`, and its first backslash is at `at`; `ascii` says whether the bytes between
-/// are ASCII. Returns the index of the closing quote, and whether the result is ASCII. Returns `None` for an invalid escape, for a lone
-/// surrogate, and if memory runs out.
+/// Decodes a string into `out`. Its contents begin at `start`, and its first backslash is at `at`; `ascii` says whether the bytes before
+/// the backslash are ASCII. Returns the index of the closing quote, and whether the result is ASCII. Returns `None` if an escape is
+/// invalid, if there is a lone surrogate, or if memory runs out.
 pub fn unescape(
     data: &[u8],
     start: usize,
@@ -154,7 +154,7 @@ pub fn unescape(
     }
 }
 
-/// Maps the byte after a backslash to its character: `n` to a line feed. The entry is 0 for `u`, and for a byte that is not an escape.
+/// Maps the byte after a backslash to its character: `n` to a line feed. The entry is 0 for `u` and for bytes that do not form an escape.
 const PLAIN: [u8; 256] = {
     let mut all = [0; 256];
     let escapes = b"\"\"\\\\//b\x08f\x0cn\nr\rt\t";
@@ -166,7 +166,7 @@ const PLAIN: [u8; 256] = {
     all
 };
 
-/// Returns the character of the hexadecimal digits at `at`, which follow `\u`, and the index after them. A surrogate pair, such as
+/// Returns the character for the hexadecimal digits at `at` (after `\u`), and the index after them. A surrogate pair, such as
 /// `\ud83d\ude00`, is one character.
 fn unicode(data: &[u8], at: usize) -> Option<(char, usize)> {
     let first = hex(data, at)?;

@@ -1,9 +1,9 @@
 //! [`Writer`]: turns typed messages into lines.
 //!
 //! The writer asks a [`Source`] what each value is, and writes the same bytes as msgspec. For a class of records it needs the keys in
-//! order, the slot of each field, and the value with which the field is left out. It does not need the types of the fields: the
-//! source finds out the type of each value. The writer does not write a line with an unusual value, such as a `datetime` or a lone
-//! surrogate: the caller encodes this message with msgspec.
+//! order, the slot of each field, and the value for which the field is left out. It does not need the types of the fields, because the
+//! source determines the type of each value. The writer does not write a line with an unusual value, such as a `datetime` or a lone
+//! surrogate: the caller encodes such a message with msgspec.
 
 #![allow(clippy::inline_always)] // A few bytes each, for every value.
 
@@ -12,39 +12,40 @@ use std::fmt::Write;
 use super::read::MAX_DEPTH;
 use crate::simd::{Ascii, Output, Pen, Prefix, Words};
 
-/// The most memory in bytes that the output keeps between two calls.
+/// The maximum memory in bytes that the output keeps between two calls.
 const KEPT_BYTES: usize = 64 * 1024;
-/// Room for the longest number: `-1.2345678901234567e-300`.
+/// The room for a number. The longest, such as `-1.2345678901234567e-300`, have 24 bytes.
 const MAX_NUMBER: usize = 32;
-/// The length of 14 digits and a point. A number of no more digits is never half way between two others, see [`write_any_float`].
+/// The length of 14 digits and a point. A number with at most this many digits is never half way between two others (see
+/// [`write_any_float`]).
 const MAX_UNTIED: usize = 15;
 
-/// Reads the values of messages. No value is changed or freed during `'a`.
+/// Reads the values of messages. Values must not be changed or freed during `'a`.
 pub trait Source<'a> {
     /// A reference to a value.
     type Value: Copy;
-    /// The fields of a class: the slot of each, and the value with which it is left out.
+    /// The fields of a class: the slot of each field, and the value for which it is left out.
     type Fields;
     /// A reference that keeps a value alive.
     type Kept;
 
     /// Returns the type of a value. For a Boolean or a number, the result contains the value.
     fn look(&self, value: Self::Value) -> Seen<Self::Value>;
-    /// Returns a string that is not ASCII; `None` if the caller has to write the line.
+    /// Returns a string that is not ASCII; `None` if the caller must write the line.
     fn text(&self, value: Self::Value) -> Option<Text<'a>>;
-    /// Returns a string of ASCII; `None` for any other value.
+    /// Returns an ASCII string; `None` for any other value.
     fn ascii(&self, value: Self::Value) -> Option<Ascii<'a>>;
     /// Returns the shape of a record, or `None` if its class has none, or if the value is not a record.
     fn shape(&self, record: Self::Value) -> Option<usize>;
-    /// Returns the index and the value of the first field from `from` on that is not left out. The value is `None` if the program has
-    /// emptied the slot.
+    /// Returns the index and the value of the first field from `from` on that is not left out. The value is `None` if the program emptied
+    /// the slot.
     fn next(
         &self,
         record: Self::Value,
         fields: &Self::Fields,
         from: usize,
     ) -> Option<(usize, Option<Self::Value>)>;
-    /// Returns the dict of keys that have no field; `None` if the record has only fields.
+    /// Returns the dict with the keys that are not fields; `None` if the record has only fields.
     fn extra(&self, record: Self::Value, fields: &Self::Fields) -> Option<Self::Value>;
     /// Returns whether all fields of this record are *known*: whether earlier records of its class had them.
     fn is_known(&self, record: Self::Value, fields: &Self::Fields) -> bool;
@@ -54,13 +55,13 @@ pub trait Source<'a> {
     fn field(&self, record: Self::Value, at: &FieldSlot) -> Field<Self::Value>;
     /// Returns the place of the field with this index.
     fn place(&self, fields: &Self::Fields, index: usize) -> FieldSlot;
-    /// Returns a number that is not 0, and that no other string has while this one is alive.
+    /// Returns a number other than 0 that no other string has while this string is alive.
     fn identity(&self, text: Self::Value) -> u64;
     /// Returns a reference that keeps a value alive.
     fn keep(&self, value: Self::Value) -> Self::Kept;
     /// Returns the items of a list.
     fn items(&self, list: Self::Value) -> impl Iterator<Item = Self::Value>;
-    /// Returns the keys of a dict with their values.
+    /// Returns a dict's keys and their values.
     fn pairs(&self, dict: Self::Value) -> impl Iterator<Item = (Self::Value, Self::Value)>;
 }
 
@@ -69,7 +70,7 @@ pub trait Source<'a> {
 pub struct FieldSlot {
     /// The slot that contains the value.
     pub slot: usize,
-    /// The value with which the field is left out.
+    /// The value for which the field is left out.
     pub omitted: usize,
 }
 
@@ -79,7 +80,7 @@ pub enum Field<V> {
     Value(V),
     /// The field is left out.
     Absent,
-    /// The program has emptied the slot.
+    /// The program emptied the slot.
     Emptied,
 }
 
@@ -92,7 +93,7 @@ pub enum Seen<V> {
     Bool(bool),
     /// An integer.
     Int(i64),
-    /// A float, perhaps infinite or NaN.
+    /// A float, possibly infinite or NaN.
     Float(f64),
     /// A string.
     Text,
@@ -102,7 +103,7 @@ pub enum Seen<V> {
     Dict,
     /// A record of the class with this [shape](Writer::add).
     Record(usize),
-    /// A record of a class without a shape; the value is the class.
+    /// A record whose class has no shape. The value is the class.
     Unplanned(V),
     /// Something else.
     Other,
@@ -115,37 +116,37 @@ pub enum Text<'a> {
     Utf8(&'a [u8]),
     /// Characters below 256.
     Latin(&'a [u8]),
-    /// Characters below 65536, perhaps with surrogates.
+    /// Characters below 65536, possibly surrogates.
     Wide(&'a [u16]),
-    /// Any characters, perhaps with surrogates.
+    /// Any characters, possibly surrogates.
     Full(&'a [u32]),
 }
 
 /// Why a line is not written.
 #[derive(Debug, PartialEq)]
 pub enum Unwritten<V> {
-    /// The caller has to write the line.
+    /// The caller must write the line.
     FallsThrough,
-    /// The caller has to write the line, since this class has no shape yet.
+    /// The caller must write the line, because this class has no shape yet.
     Wants(V),
 }
 
 /// How to write records of a class.
 pub struct Shape<F> {
-    /// The beginning of each record: `{"type":"user"`, or nothing if the class has no tag.
+    /// The beginning of each record, such as `{"type":"user"`; empty if the class has no tag.
     pub opening: Words,
     /// The fields.
     pub fields: F,
-    /// The text before the value of each field: `,"key":`.
+    /// The text before each field's value: `,"key":`.
     pub keys: Vec<Words>,
-    /// The same for the tag, or nothing.
+    /// The same for the tag; empty if the class has no tag.
     pub tag_key: Words,
-    /// The [known](Source::is_known) fields, and the text before each.
+    /// The [known](Source::is_known) fields, and the text before each value.
     known: Vec<(FieldSlot, Words)>,
 }
 
 impl<F> Shape<F> {
-    /// A shape without known fields.
+    /// Returns a shape without known fields.
     pub fn new(opening: &[u8], tag_key: &[u8], keys: Vec<Words>, fields: F) -> Self {
         Self {
             opening: Words::new(opening),
@@ -157,9 +158,9 @@ impl<F> Shape<F> {
     }
 }
 
-/// The last keys of dicts, as they are written.
+/// The dict keys that were written last, in their written form.
 struct Keys<K> {
-    /// The keys; [`Keys::place`] is the index of each.
+    /// The keys. [`Keys::place`] is the index of a key.
     all: Vec<Key<K>>,
 }
 
@@ -186,7 +187,7 @@ impl<K> Keys<K> {
         Self { all: all.collect() }
     }
 
-    /// The index at which a key is kept, if it is.
+    /// Returns the index at which a key is stored if it is kept.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // It is below COUNT.
     fn place(identity: u64) -> usize {
@@ -205,7 +206,7 @@ pub struct Writer<S, F, K> {
 }
 
 impl<S, F, K> Writer<S, F, K> {
-    /// A writer without shapes.
+    /// Returns a writer without shapes.
     pub fn new(source: S) -> Self {
         Self {
             source,
@@ -221,11 +222,11 @@ impl<S, F, K> Writer<S, F, K> {
         self.shapes.len() - 1
     }
 
-    /// Writes a record or a dict as a line, after the lines that were written before.
+    /// Writes a record or a dict as a line, after the lines already written.
     ///
     /// # Errors
     ///
-    /// [`Unwritten`]: the caller has to write the line. Nothing of it was written here.
+    /// [`Unwritten`]: no part of the line was written here, and the caller must write it.
     #[inline]
     pub fn line<'a>(&mut self, value: S::Value) -> Result<(), Unwritten<S::Value>>
     where
@@ -251,7 +252,7 @@ impl<S, F, K> Writer<S, F, K> {
         Ok(())
     }
 
-    /// Makes the fields of a record [known](Source::is_known), for the next records of its shape.
+    /// Makes the fields of a record [known](Source::is_known) for the next records with its shape.
     #[cold]
     fn learn<'a>(&mut self, record: S::Value, shape: usize)
     where
@@ -265,19 +266,19 @@ impl<S, F, K> Writer<S, F, K> {
             .collect();
     }
 
-    /// The lines so far.
+    /// Returns the lines written so far.
     #[inline]
     pub fn written(&self) -> &[u8] {
         self.out.written()
     }
 
-    /// Removes the lines.
+    /// Removes all written lines.
     #[inline]
     pub fn clear(&mut self) {
         self.out.clear(KEPT_BYTES);
     }
 
-    /// The capacity of the output in bytes.
+    /// Returns the output's capacity in bytes.
     #[cfg(test)]
     fn kept(&self) -> usize {
         self.out.capacity()
@@ -329,7 +330,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         value: S::Value,
         depth: usize,
     ) -> Option<Pen<'o>> {
-        // Tested first, since most values are strings of ASCII.
+        // Test this first, because most values are ASCII strings.
         if let Some(text) = self.source.ascii(value) {
             return pen.ascii(before, text);
         }
@@ -359,7 +360,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         }
     }
 
-    /// Does the same as [`value`](Self::value) where speed does not matter: it is not inlined.
+    /// Does the same as [`value`](Self::value), but is not inlined, for places where speed does not matter.
     #[inline(never)]
     fn value_apart<'o>(
         &mut self,
@@ -420,7 +421,8 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         }
     }
 
-    /// Writes the keys of a record that have no field. If a field has the same key, the caller decides which of the two to write.
+    /// Writes a record's keys that are not fields. If a field has the same key, the line falls through, and the caller decides which of the
+    /// two to write.
     #[cold]
     fn extra<'o>(
         &mut self,
@@ -502,8 +504,8 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
     }
 }
 
-/// Ends an object or array that begins at `start`. The byte at `start` becomes the opening bracket: so far it is the comma before the first
-/// item, or already the bracket of a record. Without any byte there, writes both brackets.
+/// Ends an object or array that begins at `start`. The byte at `start` becomes the opening bracket; until now it is the comma before the
+/// first item, or already a record's bracket. If there is no byte at `start`, writes both brackets.
 #[inline(always)]
 fn close(pen: Pen<'_>, start: usize, opening: u8, closing: u8) -> Option<Pen<'_>> {
     if pen.place() == start {
@@ -512,8 +514,8 @@ fn close(pen: Pen<'_>, start: usize, opening: u8, closing: u8) -> Option<Pen<'_>
     pen.change(start, opening).bytes(&[closing])
 }
 
-/// Writes a float with the fewest digits that read back as the same float: `0.3`, `9.9e-6`, `1e16`. There is an exponent if the absolute
-/// value is below 0.00001, or is 1e16 or more. Writes `null` for an infinite number and for NaN.
+/// Writes a float with the fewest digits that read back as the same float: `0.3`, `9.9e-6`, `1e16`. Uses an exponent if the absolute value
+/// is below 0.00001, or is 1e16 or more. Writes `null` for an infinite number and for NaN.
 #[inline(never)]
 fn write_float(mut pen: Pen<'_>, value: f64) -> Option<Pen<'_>> {
     if !value.is_finite() {
@@ -530,8 +532,8 @@ fn write_float(mut pen: Pen<'_>, value: f64) -> Option<Pen<'_>> {
 }
 
 /// Returns the decimal of at most 15 digits that reads as this float, if there is one: the digits before the point, the digits after it,
-/// and how many digits are after it. For 12.05 these are `(12, 5, 2)`. Two different decimals of at most 15 digits never read as the same
-/// float. `value` is finite, and not negative.
+/// and how many digits are after the point. For 12.05 these are `(12, 5, 2)`. Two different decimals of at most 15 digits never read as the
+/// same float. `value` must be finite and not negative.
 #[allow(clippy::cast_possible_truncation)] // All numbers are at most 1e15.
 #[allow(clippy::cast_precision_loss, clippy::float_cmp)] // Floats represent whole numbers of 15 digits, and these powers of ten, exactly.
 fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
@@ -542,7 +544,7 @@ fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
         1e10..1e15 => (0, 1),
         _ => return None,
     };
-    // The product is rounded, so the digits may be wrong. The division below rounds correctly: it finds wrong digits.
+    // The product is rounded, so the digits may be wrong. The division below rounds correctly, so it detects wrong digits.
     let mut digits = (value * power as f64 + 0.5) as i64;
     if digits as f64 / power as f64 != value {
         return None;
@@ -592,8 +594,8 @@ fn write_any_float(pen: Pen<'_>, value: f64) -> Option<Pen<'_>> {
     }
 }
 
-/// Returns whether this float may be exactly half way between two decimals of 17 digits or less. Only a float whose exact decimal value
-/// has at most 18 digits can be. A float with n binary places has n decimal places, and at least as many digits as `5.powi(n)`.
+/// Returns whether this float may be exactly half way between two decimals of 17 digits or less. Only a float whose exact decimal value has
+/// at most 18 digits can be half way. A float with n binary places has n decimal places, and at least as many digits as `5.powi(n)`.
 fn may_be_tied(value: f64) -> bool {
     /// `5.powi(26)` has more than 18 digits.
     const MAX_PLACES: i32 = 25;
@@ -602,7 +604,7 @@ fn may_be_tied(value: f64) -> bool {
     shifted.fract() == 0.0
 }
 
-/// A buffer to format a number in.
+/// A buffer for formatting a number.
 #[derive(Default)]
 struct Scratch {
     bytes: [u8; MAX_NUMBER],

@@ -12,7 +12,7 @@ use super::*;
 enum Form {
     /// As UTF-8.
     Bytes,
-    /// As CPython does: one, two or four bytes per character, by the highest character.
+    /// As CPython does: one, two or four bytes per character, depending on the highest character.
     Characters,
 }
 
@@ -20,14 +20,14 @@ enum Form {
 #[derive(Clone, Debug)]
 enum Plain {
     Json(Json),
-    /// [`Ascii::FRONT`] bytes, and then a string of UTF-8.
+    /// [`Ascii::FRONT`] bytes, followed by a UTF-8 string.
     Text(Vec<u8>),
     Latin(Vec<u8>),
     Wide(Vec<u16>),
     Full(Vec<u32>),
     List(Vec<Plain>),
     Dict(Vec<(Plain, Plain)>),
-    /// A record: the shape of its class, if the class has one, and the values of its slots. A slot of `None` is empty.
+    /// A record: its class's shape, if there is one, and the values of its slots. `None` is an empty slot.
     Record(Option<usize>, Vec<Option<Plain>>),
     Absent,
     Odd,
@@ -64,7 +64,7 @@ impl Plain {
     }
 }
 
-/// Returns the values of the slots of a record.
+/// Returns the values of a record's slots.
 fn slots(record: &Plain) -> &[Option<Plain>] {
     match record {
         Plain::Record(_, slots) => slots,
@@ -84,7 +84,7 @@ struct Values;
 
 impl<'a> Source<'a> for Values {
     type Value = &'a Plain;
-    /// For each field: the value with which it is left out, and whether the field is known.
+    /// For each field, the value for which it is left out, and whether the field is known.
     type Fields = Vec<(Json, bool)>;
     type Kept = ();
 
@@ -204,8 +204,8 @@ const USER: usize = 0;
 const PART: usize = 1;
 const LONG_KEY: &str = "a_key_that_has_more_than_thirty_two_bytes";
 
-/// Returns a writer for two classes of two fields each: `USER` with a tag, and `PART` without one. The second field of each is left out if
-/// its value is null.
+/// Returns a writer for two classes of two fields each: `USER` with a tag, and `PART` without one. The second field of each class is left
+/// out if its value is null.
 fn writer() -> Writer<Values, Vec<(Json, bool)>, ()> {
     let mut writer = Writer::new(Values);
     let key = |key: &str| Words::new(format!(",\"{key}\":").as_bytes());
@@ -426,7 +426,7 @@ fn numbers_have_as_many_digits_as_they_need() {
         (5e-324, "5e-324"),
         (f64::MAX, "1.7976931348623157e308"),
         (0.1 + 0.2, "0.30000000000000004"),
-        // Exactly half way between two decimals: the decimal with the even last digit.
+        // If a float is exactly half way between two decimals, the writer chooses the decimal with the even last digit.
         (811_212_085_039_910.0 + 0.25, "811212085039910.2"),
         (2f64.powi(-44), "5.684341886080802e-14"),
         (2f64.powi(-25), "2.9802322387695312e-8"),
