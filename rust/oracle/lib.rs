@@ -1,8 +1,8 @@
 //! The oracle: the rules of kinds, filtering and merging, written as simply as possible. Unit tests and fuzz targets compare the
 //! library with it.
 //!
-//! It uses no code of the library and does not try to be fast: it splits a line into tokens, and collects all values of all keys in a map.
-//! In all functions, a line is without its line feed.
+//! The oracle does not use any code of the library, and does not try to be fast: it splits a line into tokens, and collects all values of
+//! all keys in a map. In all functions, a line does not include its line feed.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ pub fn lines(data: &[u8]) -> Vec<&[u8]> {
     lines.filter_map(|line| line.strip_suffix(b"\n")).collect()
 }
 
-/// Returns true if a line has only white space.
+/// Returns true if a line contains only white space.
 pub fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| b" \t\r".contains(byte))
 }
 
-/// Splits a line into tokens: strings with their quotes, brackets, commas, colons, and the words between these. `None` if a string
+/// Splits a line into tokens: strings with their quotes, brackets, commas, colons, and the words between these. Returns `None` if a string
 /// does not end.
 fn tokens(line: &[u8]) -> Option<Vec<&[u8]>> {
     let ends_word = |byte: &u8| b" \t\r,]}\"{[:".contains(byte);
@@ -44,15 +44,15 @@ fn tokens(line: &[u8]) -> Option<Vec<&[u8]>> {
     Some(tokens)
 }
 
-/// Returns 1 for a token that opens a container, -1 for one that closes it, 0 for other tokens.
+/// Returns 1 for a token that opens a container, -1 for a token that closes it, and 0 for other tokens.
 fn opened(token: &[u8]) -> i32 {
     i32::from(b"{[".contains(&token[0])) - i32::from(b"}]".contains(&token[0]))
 }
 
-/// (object, key) -> all values of this key.
+/// Maps (object, key) to all values of this key.
 ///
-/// The object is `""` for that of the line, or the key that leads to it, such as `event`. The key is without escapes; `None` if an
-/// escape is invalid. A value is a token: a string, a word, or the opening bracket of an object or an array.
+/// The object is `""` for the line's object, or the key that leads to the object, such as `event`. The key's escapes are decoded; the key
+/// is `None` if an escape is invalid. A value is a token: a string, a word, or the opening bracket of an object or an array.
 type Members<'a> = BTreeMap<(&'static str, Option<Vec<u8>>), Vec<&'a [u8]>>;
 
 /// The members of the objects in a line that can have tags.
@@ -62,7 +62,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks a line; `None` if it is not an object by its structure.
+    /// Walks a line. Returns `None` if the line does not have the structure of an object.
     fn of(line: &'a [u8]) -> Option<Self> {
         let (tokens, members) = (tokens(line)?.into_iter(), Members::new());
         let mut walk = Self { tokens, members };
@@ -71,7 +71,7 @@ impl<'a> Walk<'a> {
         walk.tokens.next().is_none().then_some(walk)
     }
 
-    /// Walks an object from the token after its opening bracket on.
+    /// Walks an object, starting at the token after its opening bracket.
     fn object(&mut self, object: &'static str) -> Option<()> {
         let mut next = self.tokens.next()?;
         while next != b"}" {
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns the bytes of a quoted string without its escapes; `None` if an escape is invalid. Half of a surrogate pair is allowed.
+/// Returns the decoded bytes of a quoted string; `None` if an escape is invalid. Half of a surrogate pair is allowed.
 pub fn decoded(quoted: &[u8]) -> Option<Vec<u8>> {
     serde_json::from_slice(quoted).ok().map(ByteBuf::into_vec)
 }
@@ -169,17 +169,18 @@ pub fn is_skipped(line: &[u8], only: Option<&[&str]>) -> bool {
 struct Delta {
     /// The session, the parent tool use, the index and the type. Only deltas with the same key are merged.
     key: [Vec<u8>; 4],
-    /// The line in parts. Those at even indexes are fixed, and those between are the text and the uuid, in the order of the line:
+    /// The line in parts. Parts at even indexes are fixed, and the parts between them are the text and the uuid, in the order of the line:
     /// `{…"text":"`, `hello`, `"…,"uuid":"`, `1234`, `"}`.
     parts: Vec<Vec<u8>>,
-    /// The index in `parts` of the text.
+    /// The index of the text in `parts`.
     text: usize,
-    /// The index, among the lines of a feed, of the first line that was merged into this one.
+    /// The index, among the lines of a feed, of the first line that was merged into this line.
     index: usize,
 }
 
 impl Delta {
-    /// Returns the merged delta: the line of `other`, with both texts. `None` if the lines differ in more than text and uuid.
+    /// Returns the merged delta: the line of `other`, with both texts. Returns `None` if the lines differ in more than the text and the
+    /// uuid.
     fn merged(&self, other: &Self) -> Option<Self> {
         let fixed = |delta: &Self| delta.parts.iter().step_by(2).cloned().collect::<Vec<_>>();
         if fixed(self) != fixed(other) || self.text != other.text {
@@ -255,11 +256,11 @@ fn is_read_by_all(line: &[u8]) -> bool {
 /// The result of [`Filter::feed`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Filtered {
-    /// The lines that came out. Each has the index of the input line, or of the first input line that was merged into it.
+    /// The lines that the filter lets through, each with the index of its input line, or of the first input line that was merged into it.
     pub lines: Vec<(usize, Vec<u8>)>,
     /// How many lines were skipped.
     pub skipped: usize,
-    /// How many lines were merged into earlier ones.
+    /// How many lines were merged into earlier lines.
     pub merged: usize,
 }
 
@@ -274,7 +275,8 @@ pub struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    /// Makes a filter. `only` are the wanted kinds; `merge` says whether to merge deltas. A merged line has at most `max_line` bytes.
+    /// Creates a filter. `only` lists the wanted kinds, and `merge` says whether to merge deltas. A merged line has at most `max_line`
+    /// bytes.
     pub fn new(only: Option<&'a [&'a str]>, merge: bool, max_line: usize) -> Self {
         Self {
             only,
@@ -284,7 +286,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Filters the lines that one chunk completes. At the end of a chunk, all merged lines come out.
+    /// Filters the lines that one chunk completes. At the end of a chunk, the filter returns all merged lines.
     pub fn feed(&mut self, lines: &[&[u8]]) -> Filtered {
         for (index, line) in lines.iter().enumerate() {
             self.line(index, line);

@@ -1,4 +1,4 @@
-//! Random lines for the tests. They resemble those of real streams: many differ only in their text, and some are damaged.
+//! Random lines for the tests. They resemble the lines of real streams: many differ only in their text, and some are damaged.
 
 use proptest::prelude::*;
 
@@ -126,7 +126,7 @@ fn delta_line() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// Generates a line, without LF at its end. A damaged one may have LFs within.
+/// Generates a line without an LF at its end. A damaged line may contain LFs.
 pub fn line() -> impl Strategy<Value = Vec<u8>> {
     let others = [
         "", " \r", "{}", "nonsense", "{\"type\":\"result\",\"subtype\":\"success\",\"uuid\":\"1\"}", "{\"type\":\"system\",\"subtype\":\"init\",\"uuid\":\"22\"}",
@@ -155,7 +155,7 @@ pub fn line() -> impl Strategy<Value = Vec<u8>> {
                 line.splice(to..to, piece).for_each(drop);
             }
             4 => {
-                // Put a byte that is not UTF-8 into the text of a line that is otherwise like the one before.
+                // Put a byte that is not valid UTF-8 into the text of a line that otherwise resembles the previous line.
                 if let Some(at) = line.windows(4).position(|piece| piece == b"word") {
                     line[at + 1] = byte | 0x80;
                 }

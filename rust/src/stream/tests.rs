@@ -9,10 +9,10 @@ const NO_LIMIT: usize = usize::MAX;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 const KIB64: usize = 64 * 1024;
 
-/// A line that came out, as the definition and the stream both describe it.
+/// A line that the stream or the definition returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
-    /// The line without its LF; of a line over the limit the head.
+    /// The line without its LF, or the head of a line over the limit.
     bytes: Vec<u8>,
     offset: u64,
     number: u64,
@@ -20,7 +20,7 @@ struct Line {
     length: Option<u64>,
 }
 
-/// The lines of `stream` by the definition.
+/// Returns the lines of `stream` by definition.
 fn expected(stream: &[u8], max_line: usize, on_bom: Bom) -> Vec<Line> {
     let mut rest = stream;
     if on_bom == Bom::Skip {
@@ -47,7 +47,7 @@ fn expected(stream: &[u8], max_line: usize, on_bom: Bom) -> Vec<Line> {
     lines
 }
 
-/// Collects lines.
+/// A sink that collects lines.
 struct Found {
     lines: Vec<Line>,
     max_line: usize,
@@ -135,7 +135,7 @@ fn split(stream: &mut Stream, chunks: &[&[u8]]) -> Vec<Line> {
     lines
 }
 
-/// Feeds a stream byte by byte, and at any two cuts; to one `Stream`, which must be as new after each.
+/// Feeds data byte by byte, and with every two cuts, to one `Stream`, which must be like new after each pass.
 fn check_at_every_chunking(data: &[u8], max_line: usize, on_bom: Bom) {
     let expected = expected(data, max_line, on_bom);
     let mut stream = unfiltered(max_line, on_bom);
@@ -352,11 +352,11 @@ proptest! {
         let bom: &[u8] = if bom { BOM } else { b"" };
         let data = [bom, &data].concat();
         let only = only.as_ref().map(<[_; 2]>::as_slice);
-        // Where each line begins, for the places of the lines that come out.
+        // Where each line begins, to check the places of the returned lines.
         let starts: Vec<_> = expected(&data, NO_LIMIT, Bom::Skip);
         for level in [Level::Plain, Level::Fast] {
             let mut filter = Filter::new(only, true, level);
-            filter.credit = u32::MAX / 2; // so that it merges all that it may
+            filter.credit = u32::MAX / 2; // Enough credit that the filter never pauses merging.
             let mut stream = Stream::new(Buffer::new(NO_LIMIT, Bom::Skip), Some(filter));
             let mut model = oracle::Filter::new(only, true, NO_LIMIT);
             let (mut begin, mut end, mut first) = (bom.len(), 0, 0);

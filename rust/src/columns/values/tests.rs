@@ -16,7 +16,7 @@ impl Operation for Text<'_> {
     }
 }
 
-/// Reads a string by both engines, and returns the number of replaced surrogates and the text. `raw` has no quotes.
+/// Reads a string with both engines, and returns the number of replaced surrogates and the text. `raw` has no quotes.
 fn read(raw: &str) -> Option<(u32, String)> {
     let data = format!("\"{raw}\"");
     let form = if raw.contains('\\') {

@@ -13,7 +13,7 @@ fn new_buffer() -> u64 {
     handle
 }
 
-/// The blocks of a call: the lines, their offset and number, and the length of a line over the limit.
+/// The blocks of a call: for each, the lines, their offset and number, and the length of a line over the limit.
 type Found = Vec<(Vec<u8>, u64, u64, i64)>;
 
 /// Returns the status of `cw_buffer_take`, and copies of the blocks.
@@ -25,7 +25,7 @@ fn take(handle: u64, data: &[u8]) -> (i32, Found) {
     let count = unsafe { cw_buffer_take(handle, data.as_ptr(), data.len() as u64, &raw mut out) };
     let mut found = Vec::new();
     for index in 0..usize::try_from(count).unwrap_or(0) {
-        // SAFETY: so many blocks are lent until the next call with the handle.
+        // SAFETY: `count` blocks are lent until the next call with the handle.
         let block = unsafe { out.blocks.add(index).read() };
         let bytes = if block.lent == 0 {
             let start = usize::try_from(block.start).unwrap();

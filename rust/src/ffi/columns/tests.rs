@@ -46,7 +46,7 @@ fn wrong_arguments_are_refused() {
         );
         assert_eq!(cw_combine_add(combine, stream, out, room), CW_ERROR_SYSTEM);
         assert_eq!(&error, b"it lacks the column ");
-        // `cw_combine_add` released the stream although it failed. Its struct still has to be freed.
+        // `cw_combine_add` released the stream although it failed. Its struct must still be freed.
         assert_eq!(cw_stream_free(stream), CW_NOTHING);
         assert_eq!(cw_combine_free(combine), CW_NOTHING);
 

@@ -13,7 +13,7 @@ impl Operation for One<'_> {
     }
 }
 
-/// The kind of a line with slashes between its tags; `None` if it is unclear.
+/// Returns a line's kind, with slashes between its tags; `None` if the line is unclear.
 fn kind(line: &[u8]) -> Option<String> {
     let found = run(Level::Plain, One(line));
     assert_eq!(found, run(Level::Fast, One(line)));

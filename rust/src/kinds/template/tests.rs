@@ -1,7 +1,7 @@
 use super::*;
 use crate::simd::{run, Level, Operation};
 
-/// Takes lines by their templates, and scans the others. Returns the number of templates that were made, and the bytes of the lines that
+/// Takes the lines that fit a template, and scans the others. Returns how many templates were made, and how many bytes were in lines that
 /// were not scanned.
 struct Turns<'a>(&'a [u8]);
 
@@ -42,7 +42,7 @@ impl Visit<u64> for Count {
     }
 }
 
-/// Lines of several kinds in turn, which differ before the gap, after it, or at both ends.
+/// Returns lines of several kinds in turn, which differ before the gap, after the gap, or in both places.
 fn lines(kinds: usize, count: usize, [before, after]: [bool; 2]) -> String {
     let line = |n: usize| {
         let kind = |differs| if differs { n % kinds } else { 0 };
@@ -76,7 +76,7 @@ fn a_template_that_is_removed_is_made_again() {
     let (first, _) = kinds.split_at(kinds.len() / (MAX + 1));
     let (_, last) = kinds.split_at(kinds.len() - first.len());
     let data = [&kinds, last, first].concat();
-    // The template of the last kind has removed all others.
+    // The template of the last kind removed all others.
     assert_eq!(
         run(Level::Fast, Turns(data.as_bytes())),
         (MAX + 2, last.len())
