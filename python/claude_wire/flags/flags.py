@@ -1,4 +1,4 @@
-"""The flags of CLI 2.1.331, each as a field with a type. Hosts write them, and agents read them."""
+"""The flags of CLI 2.1.331, each as a typed field. Hosts write them, and agents read them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Flag(NamedTuple):
 
     name: str
     kind: Kind
-    #: True: always write ``--flag=value``, because its value is optional for the CLI, or because claude-agent-sdk
-    #: writes it so.
+    #: True: always write ``--flag=value``, because its value is optional for the CLI, or because claude-agent-sdk does
+    #: so, too.
     joined: bool
     #: True if the flag may have no value.
     optional: bool
@@ -68,7 +68,7 @@ def _flag(
     least: int | None = None,
     above: int | None = None,
 ) -> Any:
-    """Make a field for a flag. ``known`` is a Literal of the values that the CLI accepts."""
+    """Return a field for a flag. ``known`` is a Literal with the values that the CLI accepts."""
     flag = Flag(name, kind, joined, optional, variadic, get_args(known), least, above)
     return dataclasses.field(default=default, metadata={"flag": flag})
 
@@ -79,9 +79,9 @@ def flag_of(field: dataclasses.Field[Any]) -> Flag | None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False, eq=True)
 class Flags:
-    """The flags of the CLI, one field for each. :class:`~claude_wire.ClaudeOptions` explains them."""
+    """The CLI's flags, with one field for each flag. :class:`~claude_wire.ClaudeOptions` explains them."""
 
-    # The fields have the order of claude-agent-sdk, and the same flags are joined, because tests compare the two.
+    # The fields have the same order as in claude-agent-sdk, and the same flags are joined, because tests compare them.
     system_prompt: str | None = _flag("--system-prompt", kinds.TEXT)
     system_prompt_file: Path | None = _flag("--system-prompt-file", kinds.PATH)
     append_system_prompt: str | None = _flag("--append-system-prompt", kinds.TEXT)
@@ -165,7 +165,7 @@ class Flags:
         try:
             texts = flag.kind.write(value)
         except (TypeError, ValueError, RecursionError):
-            # Hide the cause, because its text has the value in Python 3.12 and above.
+            # Hide the cause, because its text shows the value in Python 3.12 and later.
             raise ValueError(f"{name} has a value that JSON cannot represent{_instead(one)}") from None
         if texts is None:
             raise TypeError(f"{wrong_type(name, flag.kind.takes, value)}{_instead(one)}")
@@ -204,8 +204,8 @@ def _extra(name: str, flags: Mapping[Any, Any]) -> list[str]:
 
 
 def _written(flag: str, text: str, *, joined: bool = False) -> list[str]:
-    # If a value begins with a dash, write it into the same argument. As a separate argument, the CLI would read it as a
-    # flag if the value is optional, so a value from an untrusted source could set flags.
+    # If a value begins with a dash, write it into the same argument. If the value is optional, the CLI would read a
+    # separate argument as a flag, so a value from an untrusted source could set flags.
     return [f"{flag}={text}"] if joined or text.startswith("-") else [flag, text]
 
 
@@ -216,7 +216,7 @@ def wrong_type(name: str, takes: str, value: object) -> TypeError:
 
 
 def check_argument(name: str, text: str) -> None:
-    """Check that a text can be an argument. The error of the system would not say which argument is wrong.
+    """Check that a text can be an argument. The system's error would not say which argument is wrong.
 
     Raises:
         ValueError: the text has a NUL character, or a character that the system's encoding lacks.

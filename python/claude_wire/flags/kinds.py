@@ -1,4 +1,4 @@
-"""Kinds of flag values, such as a number, a path or a JSON object: write a value as text, and read it from text."""
+"""The kinds of flag values, such as numbers, paths and JSON objects. A kind writes a value as text and reads text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 Path: TypeAlias = "str | os.PathLike[str]"
-#: A JSON object, its text, or the path of a file with it. Some flags of the CLI accept any of these.
+#: A JSON object, its text, or the path of a file that contains it. Some CLI flags accept any of these.
 FileOrJson: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 
@@ -47,7 +47,7 @@ def _whole(value: Any) -> list[str] | None:
 
 
 def _number(value: Any) -> list[str] | None:
-    # Refuse NaN: a budget of NaN would never be exceeded.
+    # Refuse NaN, because a run would never exceed a budget of NaN.
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return [json.dumps(value, allow_nan=False)] if is_number else None
 
