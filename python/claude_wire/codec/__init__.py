@@ -1,4 +1,4 @@
-"""A line to a message, a stream of bytes to messages, and back. Sans-IO."""
+"""Decode lines and streams of bytes into messages, and encode messages as lines. Sans-IO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of keyword arguments for :class:`~claude_wire.Decoder`, and for functions that make one."""
+"""The types of the keyword arguments for :class:`~claude_wire.Decoder`, and for functions that create one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from claude_wire.codec.kinds import Kind
 
 
 class DecoderArguments(TypedDict, total=False):
-    """Arguments of a :class:`Decoder` for any type of message."""
+    """The arguments that a :class:`Decoder` takes for any type of message."""
 
     only: Iterable[KindName | Kind] | None
     coalesce: bool
@@ -19,7 +19,7 @@ class DecoderArguments(TypedDict, total=False):
 
 
 class FamilyArguments(TypedDict, total=False):
-    """Arguments of a :class:`Decoder` for a family of messages."""
+    """The arguments that a :class:`Decoder` takes for a family of messages."""
 
     only: Iterable[str | Kind] | None
     max_line_bytes: int
@@ -27,6 +27,6 @@ class FamilyArguments(TypedDict, total=False):
 
 
 class DictArguments(DecoderArguments, total=False):
-    """Arguments of a :class:`Decoder` for dicts."""
+    """The arguments that a :class:`Decoder` takes for dicts."""
 
     loads: Callable[[bytes], Any] | None

@@ -1,7 +1,7 @@
 """Decode lines into messages. Sans-IO: the caller reads the bytes.
 
-:func:`decode` decodes one line, :class:`Decoder` decodes a stream: fed with ``{"type":"resu`` it returns no messages,
-and fed with the remaining bytes of the line, it returns the message.
+:func:`decode` decodes one line. :class:`Decoder` decodes a stream: when you feed it ``{"type":"resu``, it does not
+return a message yet, and when you feed it the rest of the line, it returns the message.
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
@@ -46,52 +46,52 @@ _DEALT_WITH = object()
 
 
 class _MessageByName:
-    """The default of ``type`` in place of the union :data:`Message`, whose repr has the names of all classes: 4 KB."""
+    """The default ``type``. It replaces the union :data:`Message`, whose repr has 4 KB, because it names all classes."""
 
     def __repr__(self) -> str:
         return "Message"
 
 
-#: The default of ``type``. ``help()`` shows it as ``Message``.
+#: The default ``type``. ``help()`` shows it as ``Message``.
 MESSAGE = _MessageByName()
 
 
 class Decoder(Generic[T]):
-    """Decodes a stream of lines, fed in chunks cut anywhere.
+    """Decodes a stream of lines. You may feed it chunks that end anywhere.
 
     Args:
-        type: ``Message`` for typed messages, ``dict`` for the plain JSON objects, or the base of a family of messages,
-            as :class:`claude_wire.transcripts.Record` is.
-        only: names of the kinds to decode, as :class:`~claude_wire.Kind` has them: ``{"result", "system/init"}``, or
-            ``"stream_event/content_block_delta/text_delta"``; a name includes all kinds that begin with it. A line that
-            is certainly of another kind is skipped: only its structure is scanned, and errors within it are not
-            reported. A line whose kind is uncertain is decoded. None for all lines. For a kind that this version does
-            not know, give its tags: ``Kind("system", "of_tomorrow")``.
-        coalesce: merge successive deltas of text, thinking or tool input into one if they are equal except for the text
-            and the ``uuid``. Between them, only deltas of other sessions, subagents or blocks may come. The merged
-            message takes the place of the first delta, with the whole text and the last ``uuid``. Nothing is held back:
-            only lines that the same call of :meth:`feed` completes are merged. Deltas of 4 KiB or more are not merged.
-            Without ``only``, merging pauses while it would save no time.
-        max_line_bytes: longest line that is decoded, in bytes without its line feed; a longer one is dropped in bounded
-            memory and reported as invalid, with its length and its first 1024 bytes.
+        type: ``Message`` for typed messages, ``dict`` for plain JSON objects, or the base class of a family of
+            messages, such as :class:`claude_wire.transcripts.Record`.
+        only: names of the kinds to decode, as in :class:`~claude_wire.Kind`: ``{"result", "system/init"}``, or
+            ``"stream_event/content_block_delta/text_delta"``. A name includes all kinds that begin with it. If a line
+            certainly has another kind, it is skipped: only its structure is scanned, and errors in it are not reported.
+            A line whose kind is uncertain is decoded. None for all lines. For a kind that this version does not know,
+            pass its tags: ``Kind("system", "of_tomorrow")``.
+        coalesce: merge successive deltas of text, thinking or tool input if they only differ in the text and the
+            ``uuid``. Deltas from other sessions, subagents or blocks may be between them, but no other messages. The
+            merged message takes the first delta's place, and has the whole text and the last ``uuid``. Nothing is held
+            back: only lines that the same :meth:`feed` call completes are merged. Deltas of 4 KiB or more are not
+            merged. Without ``only``, merging pauses while it would not save time.
+        max_line_bytes: the maximum length of a line, in bytes without its line feed. A longer line is dropped in
+            bounded memory and reported as invalid, with its length and its first 1024 bytes.
         on_invalid: what to do with a line that is not one JSON object. ``"return"`` puts an :class:`InvalidLine` in its
-            place; ``"raise"`` raises :class:`InvalidLineError`, with the messages before it, and the next call
-            continues after it; a callable is called with each :class:`InvalidLine` in order, and nothing takes its
-            place.
-        surrogates: lone surrogates (``"\\ud83d"``, half of an emoji) are kept as :mod:`json` keeps them, or each is
-            replaced by U+FFFD (which may make two keys one). Lines without them do not change.
+            place. ``"raise"`` raises :class:`InvalidLineError`, which has the messages before the line, and the next
+            call continues after the line. A callable is called with each :class:`InvalidLine` in order, and no message
+            takes the line's place.
+        surrogates: whether to keep lone surrogates (``"\\ud83d"``, half of an emoji), as :mod:`json` does, or to
+            replace each by U+FFFD (which may make two keys equal). Lines without lone surrogates do not change.
         loads: for ``dict`` only, a function that reads one line's bytes instead of msgspec, such as ``orjson.loads``.
-            If it raises or returns no dict, the line is read as without it; so are lines with ``\\u`` escapes if
-            surrogates are to be replaced.
+            If it raises or does not return a dict, the line is read without it. If surrogates must be replaced, lines
+            with ``\\u`` escapes are also read without it.
 
-    Rules for lines: a line ends with 0x0A alone (not U+2028, not CR); one CR before it is ignored; blank lines are
-    skipped, as is a byte order mark at the start; :meth:`close` decodes a last line without line feed. If a tag (a key
-    that says what an object is, such as ``type``) has two different values, the line is invalid as a message; as a dict
-    it has the last value.
+    A line only ends with 0x0A (not with U+2028 or CR). One CR before the 0x0A is ignored. Blank lines and a byte order
+    mark at the start are skipped. :meth:`close` decodes a last line that has no line feed. If a tag (a key that says
+    what an object is, such as ``type``) has two different values, the line is invalid as a message; as a dict, it has
+    the last value.
 
-    A decoder belongs to one thread at a time and to the process that made it; other use raises :class:`HandleError`,
-    except that several threads may feed whole lines only. As a context manager it frees its native memory at the end of
-    the block; else this happens when it is garbage collected.
+    A decoder belongs to one thread at a time and to the process that created it. Any other use raises
+    :class:`HandleError`, except that several threads may feed it if each call has only whole lines. The end of its
+    ``with`` block frees its native memory; without a block, the garbage collector frees it.
     """
 
     __slots__ = (
@@ -195,12 +195,12 @@ class Decoder(Generic[T]):
         self._coalesce = coalesce
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid: OnInvalid = on_invalid
-        # Counts of the lines that the native reader did not read.
+        # How many messages and invalid lines the native reader did not read.
         self._messages = self._invalid = 0
         # True while a call uses the decoder. This lock costs almost nothing. There is no function call between the test
         # and the assignment, so Python does not switch threads between them (Python 3.10 may).
         self._busy = False
-        # Decoded messages that were not returned, because a call has raised an exception.
+        # Decoded messages that were not returned yet, because a call raised an exception.
         self._ready: list[Any] = []
         # Indexes in `_ready`: the messages before `_returned` were returned or raised, and the invalid lines before
         # `_checked` were reported.
@@ -214,12 +214,13 @@ class Decoder(Generic[T]):
         self._feeder = self._native_feeder
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
-        """Decode the next bytes of the stream, cut anywhere. Returns the messages of the lines that they complete.
+        """Decode the stream's next bytes, which may end anywhere. Return the messages of the lines that they complete.
 
-        ``data`` must not change until this returns: other threads may run meanwhile. Then the caller may reuse it.
+        ``data`` must not change until this returns, because other threads may run during the call. Afterwards the
+        caller may reuse it.
 
-        All of ``data`` is consumed, even if this raises: do not pass it again. (After a ``KeyboardInterrupt`` or a
-        ``MemoryError`` the lines of ``data`` that were not decoded yet are lost; after the latter, line numbers and
+        All of ``data`` is consumed, even if this raises, so do not pass it again. (After a ``KeyboardInterrupt`` or a
+        ``MemoryError``, lines in ``data`` that were not decoded yet are lost. After a ``MemoryError``, line numbers and
         offsets may not count them.)
 
         Raises:
@@ -232,10 +233,10 @@ class Decoder(Generic[T]):
         return self._take(data)
 
     def close(self) -> list[T]:
-        """End the stream: decode a last line without line feed. Returns its message, with any that were held back.
+        """End the stream. Return the messages that were held back, and that of a last line without a line feed.
 
         An incomplete last line is an :class:`InvalidLine` with the kind ``truncated``. The next bytes begin a new
-        stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
+        stream. This raises like :meth:`feed`; after an :class:`InvalidLineError`, call it again.
         """
         return self._take(b"", ending=True)
 
@@ -246,7 +247,7 @@ class Decoder(Generic[T]):
 
     @property
     def only(self) -> frozenset[str] | None:
-        """The names of the kinds that are decoded; None for all kinds."""
+        """The names of the kinds to decode; None for all kinds."""
         return self._only
 
     @property
@@ -256,12 +257,12 @@ class Decoder(Generic[T]):
 
     @property
     def on_invalid(self) -> OnInvalid:
-        """The argument ``on_invalid``."""
+        """The ``on_invalid`` argument."""
         return self._on_invalid
 
     @property
     def holds_back(self) -> bool:
-        """True if a call has raised an exception and messages after it are held back. ``feed(b"")`` returns them."""
+        """True if a call raised an exception and messages after it are held back. ``feed(b"")`` returns them."""
         return bool(self._ready)
 
     def raise_in_turn(self) -> None:
@@ -278,7 +279,7 @@ class Decoder(Generic[T]):
 
     @property
     def stats(self) -> DecoderStats:
-        """The counts of lines, messages and bytes so far."""
+        """The number of lines, messages and bytes so far."""
         counts, seen, invalid = self._buffer.counts(), self._lines, self._invalid
         messages, unknown = self._messages + counts.messages, seen.unknown + counts.unknown
         lines = messages + invalid
@@ -300,7 +301,7 @@ class Decoder(Generic[T]):
         """Return a :class:`Follower` at this decoder's position in the stream, to see lines before they are decoded.
 
         Fed with the same bytes, the follower returns the same lines, and decodes them to the same messages. It does not
-        skip or merge lines. Of a line that is already too long, it returns only the bytes after this position.
+        skip or merge lines. If a line is already too long, it returns only the bytes after this position.
         """
         splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
         if self._buffer.has_begun:
@@ -318,7 +319,7 @@ class Decoder(Generic[T]):
         return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
 
     def _take(self, data: bytes | bytearray | memoryview, read: Rest | None = None, *, ending: bool = False) -> list[T]:
-        """Decode a chunk. ``read`` is the result of the native ``feed``, if it has read the chunk but not all lines."""
+        """Decode a chunk. ``read`` is the native ``feed``'s result, if it read the chunk but not all lines."""
         if self._busy:
             raise self._refusal()
         try:
@@ -365,7 +366,7 @@ class Decoder(Generic[T]):
         return InvalidLine(head, line_number, offset, reason, length, kind)
 
     def _without_invalid(self) -> list[T]:
-        """Raise for the first invalid line, or call ``on_invalid`` for each; return the messages.
+        """Raise for the first invalid line, or call ``on_invalid`` for each, and return the messages.
 
         After an exception, the next call continues with the following message.
         """

@@ -43,8 +43,8 @@ class DictLines(Lines):
         """Call ``loads`` with a line, without its line end.
 
         Raises:
-            ValueError: the line is blank or not UTF-8, or may have surrogates that have to be replaced; or ``loads``
-                did not return a dict, or raised StopIteration.
+            ValueError: the line is blank or not UTF-8, it may have surrogates that must be replaced, or ``loads``
+                raised StopIteration or did not return a dict.
         """
         line = bare_line(line)
         if not line.isascii():

@@ -23,14 +23,14 @@ _REFUSED_TO_ENCODE = (UnicodeEncodeError, OverflowError, TypeError, ValueError, 
 _SEPARATORS = re.compile(b"\xe2\x80[\xa8\xa9]")
 _ESCAPED = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
 
-#: Classes of messages that were encoded before. A look-up here takes half the time of isinstance().
+#: Classes whose messages were encoded before. A look-up in this set takes half as long as isinstance().
 _encodable: set[type] = {dict}
 
 
 def _escape_separators(encoded: bytes) -> bytes:
-    # U+2028 and U+2029 end a line in JavaScript. The CLI always escapes them, so a reader may split lines at them. The
-    # test for their first byte takes 3 ns a line, the expression 80 to 130 ns. Dashes and quotation marks have the same
-    # first byte, but most other characters do not.
+    # U+2028 and U+2029 end a line in JavaScript. The CLI always escapes them, so a reader may split lines at them.
+    # Testing for their first byte takes 3 ns per line, but the expression takes 80 to 130 ns. Dashes and quotation
+    # marks have the same first byte, but most other characters do not.
     return _SEPARATORS.sub(lambda match: _ESCAPED[match.group()], encoded) if 0xE2 in encoded else encoded
 
 
@@ -50,8 +50,8 @@ def _check(message: object) -> None:
 def encode(message: Wire | dict[str, Any]) -> bytes:
     """Encode one message, or a plain JSON object, as one line that ends with a line feed: compact UTF-8.
 
-    U+2028 and U+2029 are escaped, as the CLI does; lone surrogates too. NaN and infinities become ``null``, as in
-    JavaScript. A ``msgspec.Raw`` within the message is written as it is, unchecked.
+    U+2028 and U+2029 are escaped, as in the CLI, and so are lone surrogates. NaN and infinities become ``null``, as in
+    JavaScript. A ``msgspec.Raw`` within the message is written unchanged and unchecked.
 
     Raises:
         TypeError: ``message`` is neither a message nor a dict. (The bytes of an :class:`InvalidLine` are in ``raw``.)
@@ -77,8 +77,8 @@ def encode(message: Wire | dict[str, Any]) -> bytes:
 
 _writer = NativeWriter(encode)
 if not TYPE_CHECKING:
-    # The native function calls the function above for a message that it cannot encode. It replaces the function,
-    # because a Python function around it would take twice the time.
+    # The native function calls the function above for a message that it cannot encode. It replaces that function,
+    # because a Python function that calls the native one would take twice as long.
     encode = _writer.encode
 
 
@@ -120,9 +120,9 @@ def _finite(value: Any) -> Any:
 
 
 class Encoder:
-    """Encodes messages and plain JSON objects, each as one line that ends with a line feed; see :func:`encode`.
+    """Encodes messages and plain JSON objects, each as one line that ends with a line feed. See :func:`encode`.
 
-    An encoder has no state: threads may share it.
+    An encoder has no state, so threads may share it.
     """
 
     __slots__ = ()

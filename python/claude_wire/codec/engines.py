@@ -1,9 +1,9 @@
 """The engine that decodes lines to messages: the native reader, or msgspec.
 
 The native reader creates the same Structs as msgspec in one pass over the bytes, and decodes most lines in less than
-half the time. It needs a plan of each class. When a stream first shows a class, msgspec decodes the line, the class is
-planned, and the native reader reads the line again. If the two messages differ, msgspec decodes everything from then
-on, and the logger ``claude_wire`` says so.
+half the time. It needs a plan for each class. When a class first appears in a stream, msgspec decodes the line, the
+engine plans the class, and the native reader reads the line again. If the two messages differ, msgspec decodes
+everything from then on, and the logger ``claude_wire`` logs a warning.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -28,7 +28,7 @@ from claude_wire.native.functions import ENGINE_VARIABLE, functions, functions_i
 #: list of messages. ``line`` has no line feed. ``class`` is the number of the class to plan, or -1. For a line over the
 #: limit, ``length`` is its length, and ``line`` has its first bytes; otherwise ``length`` is -1.
 Fall = tuple[int, bytes, int, int, int, int]
-#: The messages of a chunk, with None for each line that the reader left; and these lines.
+#: A chunk's messages, with None for each line that the reader left, and a list of these lines.
 Rest = tuple[list[Any], list[Fall]]
 
 #: The number that the native reader returns instead of a class after a bug.
@@ -36,11 +36,11 @@ _BROKEN = -2
 
 
 def read_nothing(data: object) -> None:
-    """Return None: msgspec has to decode the line."""
+    """Return None, because msgspec must decode the line."""
 
 
 class Engine:
-    """Reads lines to the messages of one vocabulary, or to dicts. All streams of a process share one engine.
+    """Decodes lines to one vocabulary's messages, or to dicts. All streams in a process share one engine.
 
     Args:
         vocabulary: None for dicts.
@@ -49,10 +49,10 @@ class Engine:
 
     __slots__ = ("_halt", "_planning", "_plans", "_wanted", "_why_not", "new_feed", "read_line", "serve_decode")
 
-    #: Reads one line, with or without its line feed; None if msgspec has to decode it.
+    #: Reads one line, with or without its line feed. Returns None if msgspec must decode it.
     read_line: Callable[[Any], Any]
-    #: Takes the handle of a line buffer. Returns the object by which the native ``Decoder.feed`` finds the buffer and
-    #: the reader; None if the method in Python has to feed the buffer.
+    #: Takes a line buffer's handle. Returns the object by which the native ``Decoder.feed`` finds the buffer and the
+    #: reader, or None if the Python method must feed the buffer.
     new_feed: Callable[[int], object]
     #: Makes the native ``decode`` use this reader.
     serve_decode: Callable[[], None]
@@ -77,7 +77,7 @@ class Engine:
             self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
 
     def _planned(self, wanted: int, line: bytes | bytearray | memoryview | str) -> Any:
-        """Plan the classes of a line, and return the native reader's message; None if the reader leaves the line."""
+        """Plan a line's classes, and return the native reader's message, or None if the reader leaves the line."""
         while wanted >= 0 and self._plans.plan(wanted):
             message = self.read_line(line)
             if message is not None:
@@ -87,21 +87,21 @@ class Engine:
 
     @property
     def why_not(self) -> str:
-        """The reason why msgspec decodes all lines; empty if the native reader decodes."""
+        """Why msgspec decodes all lines; empty if the native reader decodes them."""
         self.stop_if_broken()
         return self._why_not
 
     def _stop(self, why: str) -> None:
         self._why_not = why
         self._halt()
-        # Imported late, because it takes long. Not warnings.warn(): the user can turn a warning into an exception, and
-        # lines would be lost.
+        # Imported here, because importing it is slow. Do not use warnings.warn(): users can turn warnings into
+        # exceptions, and lines would be lost.
         from logging import getLogger
 
         getLogger("claude_wire").warning("messages are decoded with msgspec: %s", why)
 
     def plan_for(self, line: bytes | bytearray | memoryview | str, message: Any) -> None:
-        """Plan the class that the last line needed, if any. ``message`` is what msgspec made of the line."""
+        """Plan the class that the last line needed, if any. ``message`` is msgspec's message for the line."""
         wanted = self._wanted()
         if wanted >= 0:
             self.plan(wanted, line, message)
@@ -109,13 +109,14 @@ class Engine:
             self.stop_if_broken()
 
     def stop_if_broken(self) -> None:
-        """After a bug in the native reader, have msgspec decode from now on, and say so."""
+        """If the native reader has a bug, let msgspec decode from now on, and log a warning."""
         if not self._why_not and self._wanted() == _BROKEN:
             self._stop("the native reader has a bug")
 
     def plan(self, wanted: int, line: bytes | bytearray | memoryview | str, message: Any) -> None:
-        """Plan all classes that a line needs, from ``wanted`` on. ``message`` is what msgspec made of the line."""
-        # Do not wait: another thread is planning; or was when this process was forked, and never releases the lock.
+        """Plan all classes that a line needs, starting with ``wanted``. ``message`` is msgspec's message for it."""
+        # Do not wait: another thread may be planning, or was planning when this process was forked. In the second case
+        # it never releases the lock.
         if not self._planning.acquire(blocking=False):
             return
         try:
@@ -129,10 +130,10 @@ class Engine:
 
 
 def native_feed(cls: type, feed: Callable[..., Any], take: Callable[..., Any], slot: str) -> Any:
-    """Return the native method ``feed`` for a class of decoders; ``feed`` itself if msgspec has to decode.
+    """Return the native ``feed`` method for a decoder class, or ``feed`` itself if msgspec must decode.
 
     Args:
-        feed: the method in Python. The native method calls it for every case that it cannot handle.
+        feed: the Python method. The native method calls it for every case that it cannot handle.
         take: the method that the native method calls with a chunk and its :data:`Rest`.
         slot: the name of the attribute that holds the result of :attr:`Engine.new_feed`, or None.
     """
@@ -148,11 +149,11 @@ def native_feed(cls: type, feed: Callable[..., Any], take: Callable[..., Any], s
 
 
 def native_function(make: str, function: Callable[..., Any], parameter: str) -> Callable[..., Any]:
-    """Return the native version of a public function; ``function`` itself if msgspec has to decode.
+    """Return a public function's native version, or ``function`` itself if msgspec must decode.
 
     Args:
-        make: the name of the native function that makes the native version, such as ``"new_peek"``.
-        function: the function in Python. The native version calls it for every case that it cannot handle.
+        make: the name of the native function that creates the native version, such as ``"new_peek"``.
+        function: the Python function. The native version calls it for every case that it cannot handle.
         parameter: the name of its only parameter, for :func:`inspect.signature`.
     """
     found = functions_if_any()
@@ -165,7 +166,7 @@ def native_function(make: str, function: Callable[..., Any], parameter: str) -> 
 
 @cache
 def engine_of(vocabulary: Vocabulary | None) -> Engine:
-    """The engine of a vocabulary, or of dicts."""
+    """Return the engine for a vocabulary, or the engine for dicts."""
     return Engine(vocabulary, functions())
 
 
@@ -176,7 +177,7 @@ def engine() -> str:
 
 
 def are_same(one: Any, other: Any) -> bool:
-    """Whether two values are equal at every depth, and of the same types."""
+    """Return True if two values are equal at every depth and have the same types."""
     if type(one) is not type(other):
         return False
     if isinstance(one, msgspec.Struct):

@@ -1,4 +1,4 @@
-"""Read lines of a stream before its decoder does. A session finds requests of the CLI early in this way."""
+"""Read a stream's lines before its decoder does, so that a session finds the CLI's requests early."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Follower(Generic[T]):
-    """Splits and decodes the next lines of a stream ahead of its decoder. ``Decoder.follower()`` creates it."""
+    """Splits and decodes a stream's next lines before its decoder does. ``Decoder.follower()`` creates it."""
 
     def __init__(self, splitter: LineSplitter, lines: Lines) -> None:
         self._splitter = splitter
@@ -46,7 +46,7 @@ class Follower(Generic[T]):
                     yield message
 
     def decode(self, line: bytes) -> T | None:
-        """Return the message that the decoder will return for the line; None if the line is invalid."""
+        """Return the message that the decoder will return for the line, or None if the line is invalid."""
         try:
             message: T = self._lines.line(line)
         except BadLine:

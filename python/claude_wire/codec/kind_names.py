@@ -1,4 +1,4 @@
-"""Check the names of kinds in the argument ``only``."""
+"""Check the kind names in the ``only`` argument."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["KindName", "kind_names", "known_kinds"]
 
 @functools.cache
 def known_kinds() -> frozenset[str]:
-    """Return the names of all kinds of the protocol, and of all groups of kinds such as ``"system"``."""
+    """Return the names of all kinds in the protocol, and of all groups of kinds, such as ``"system"``."""
     return frozenset(get_args(KindName))
 
 
 def kind_names(only: Iterable[str | Kind], known: frozenset[str] | None = None) -> frozenset[str]:
-    """Check the argument ``only``, and return the names as a set.
+    """Check the ``only`` argument, and return the names as a set.
 
     Args:
-        known: the names to accept; None for the names of the protocol.
+        known: the names to accept; None for all names in the protocol.
 
     Raises:
         TypeError: an element is neither a str nor a Kind, or ``only`` is a single name.
@@ -52,7 +52,7 @@ def kind_names(only: Iterable[str | Kind], known: frozenset[str] | None = None) 
 
 
 def _nearest(name: str, known: frozenset[str]) -> str:
-    """Return a hint at the kind that the user probably means: with the same end (``text_delta``), or a similar name."""
+    """Return a hint that names the kind that the user probably means: it has the same end, or a similar name."""
     end = name.rpartition("/")[2]
     found = [kind for kind in known if kind.rpartition("/")[2] == end]
     return nearest(found[0], found) if len(found) == 1 else nearest(name, known)

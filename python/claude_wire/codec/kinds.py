@@ -1,8 +1,8 @@
 """Find the kind of a line, such as ``system/init``, without decoding it.
 
-The native library scans the structure of the line for its tags: the values of keys such as ``type`` and ``subtype``.
-It finds a tag at any position among the keys, with any spacing and escapes. It never takes a part of a string, or a key
-of another nested object, for a tag. The rules are in rust/src/kinds/scan.rs.
+The native library scans the line's structure for its tags: the values of keys such as ``type`` and ``subtype``. It
+finds a tag at any position among the keys, with any spacing and escapes. It never mistakes a part of a string, or a key
+in another nested object, for a tag. The rules are in rust/src/kinds/scan.rs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ABSENT = 2**64 - 1
 
 
 class Kind(NamedTuple):
-    """The kind of a line, according to its tags. ``str(kind)`` joins the tags by slashes: ``"system/init"``.
+    """A line's kind, according to its tags. ``str(kind)`` joins the tags with slashes: ``"system/init"``.
 
     All three tags are None if the line is not a JSON object, has no ``type``, or has a tag with two different values.
     ``Decoder(only=)`` refuses a Kind with a tag that is empty, has a slash, or follows a tag that is None.
@@ -40,7 +40,7 @@ class Kind(NamedTuple):
     control response.
     """
     detail: str | None = None
-    """The type of the part that a stream event has; None for any other line.
+    """The type of a stream event's part; None for any other line.
 
     It is ``event.delta.type``, or ``event.content_block.type`` if the event has no delta with a type.
     """
@@ -60,13 +60,13 @@ _BOM = b"\xef\xbb\xbf"
 _known: dict[tuple[bytes | None, ...], Kind] = {}
 #: Maximum number of kinds in the cache.
 MAX_KNOWN = 1024
-#: Maximum length of the three tags of a kind in the cache together, in bytes.
+#: Maximum total length of a cached kind's three tags, in bytes.
 LONGEST_KNOWN = 256
 
 
 def peek(line: bytes | bytearray | memoryview | str) -> Kind:
-    """Return the kind of one line, with or without its line feed. The line is scanned, but not checked or decoded. A
-    byte order mark at its start is skipped, as by :func:`~claude_wire.decode`.
+    """Return the kind of one line, with or without its line feed. The line is scanned, but not checked or decoded.
+    Like :func:`~claude_wire.decode`, this skips a byte order mark at its start.
 
     Raises:
         TypeError: ``line`` is neither bytes nor str.
@@ -84,10 +84,10 @@ if not TYPE_CHECKING:
 
 
 def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
-    """Return the kinds of the lines of a block: one kind for each line, also for a blank line.
+    """Return one kind for each line in a block, even for a blank line.
 
     A line ends with 0x0A. A last line without a line feed counts, too. A byte order mark at the start of the block is
-    skipped, as at the start of a stream. Other threads run during the call: they must not change ``block``.
+    skipped, as at the start of a stream. Other threads may run during the call, but they must not change ``block``.
 
     Raises:
         TypeError: ``block`` is not bytes.
@@ -131,7 +131,7 @@ def _peek_lines(
 
 
 class _Results:
-    """Memory for the results of a native call. It is used again: making it takes longer than scanning a line."""
+    """Memory for a native call's results. It is reused, because creating it takes longer than scanning a line."""
 
     __slots__ = ("ids", "ids_bytes", "kinds", "kinds_bytes", "peeked", "peeked_bytes")
 
@@ -144,7 +144,7 @@ class _Results:
         self.peeked_bytes = ffi.buffer(self.peeked)
 
 
-#: Objects that no thread uses now.
+#: Result objects that no thread is using.
 _results: list[_Results] = []
 _PEEKED = struct.Struct("@3Q")
 _KIND = struct.Struct("@6Q")

@@ -1,8 +1,8 @@
 """Turn lines into messages with msgspec.
 
-msgspec decodes the lines of a block one after another, in one loop in C. A line that msgspec refuses takes the slow
-way, as does a line that the native reader leaves. The text of msgspec's exception is not used: for a lone surrogate
-msgspec says "truncated".
+msgspec decodes a block's lines one after another, in one loop in C. A line that msgspec refuses takes a slow path, and
+so does a line that the native reader leaves. This module ignores the text of msgspec's exceptions, because for a lone
+surrogate msgspec says "truncated".
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class Lines(Objects, ABC):
-    """Turns lines into messages. Counts the lines with lone surrogates, and the lines with unknown content."""
+    """Turns lines into messages. Counts lines with lone surrogates and lines with unknown content."""
 
-    #: Exceptions by which the function of :meth:`_decoder` refuses a line.
+    #: The exceptions that the function from :meth:`_decoder` raises to refuse a line.
     _refusals: tuple[type[Exception], ...] = REFUSED
 
     def __init__(self, surrogates: str, vocabulary: Vocabulary | None = None) -> None:
@@ -37,18 +37,18 @@ class Lines(Objects, ABC):
 
     @abstractmethod
     def _decoder(self) -> Callable[[bytes], Any]:
-        """Return the function that decodes a line, with or without its line end, or refuses it by an exception."""
+        """Return the function that decodes a line, with or without its line end, or raises to refuse the line."""
 
     @abstractmethod
     def line(self, line: bytes) -> Any:
-        """Return the message of any line. Raises :class:`BadLine`."""
+        """Return any line's message. Raises :class:`BadLine`."""
 
     @abstractmethod
     def fresh(self) -> Self:
-        """Return a new object that makes the same messages, with its own counters."""
+        """Return a new object that returns the same messages and has its own counters."""
 
     def fallen(self, line: bytes, wanted: int) -> Any:
-        """Return the message of a line that a reader left. Raises :class:`BadLine`.
+        """Return the message for a line that a reader left. Raises :class:`BadLine`.
 
         Args:
             wanted: the number of the class to plan with this line, or -1.

@@ -1,10 +1,9 @@
-"""Encode messages by the native library.
+"""Encode messages with the native library.
 
-The native writer reads the values of a message from the memory of the instance, and writes the same bytes as msgspec:
-``{"type":"user",…``. It needs a plan of each class. To make a plan takes longer than to encode a few messages, so
-msgspec encodes the first messages of a class. Then the class is planned, and the native writer encodes the last message
-once more. If the bytes differ, msgspec encodes all messages from then on, and the logger ``claude_wire`` logs a
-warning.
+The native writer reads a message's values from the instance's memory, and writes the same bytes as msgspec:
+``{"type":"user",…``. It needs a plan for each class. Planning takes longer than encoding a few messages, so msgspec
+encodes a class's first messages. Then the class is planned, and the native writer encodes the last message again. If
+the bytes differ, msgspec encodes all messages from then on, and the logger ``claude_wire`` logs a warning.
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
@@ -22,12 +21,12 @@ from claude_wire.codec.plans import WORD_BYTES, Unplannable, slots_of_fields
 from claude_wire.messages.base import EXTRA_KEY, Wire
 from claude_wire.native.functions import functions_if_any
 
-#: The number of messages of a class that msgspec encodes before the class is planned.
+#: msgspec encodes this many messages of a class before the class is planned.
 MESSAGES_BEFORE_PLAN = 16
 
 
 class NativeWriter:
-    """Encodes messages as lines. A process has one instance.
+    """Encodes messages as lines. A process has only one instance.
 
     Args:
         fallback: encodes a message that the native writer cannot encode, and then calls :meth:`learn`.
@@ -100,13 +99,13 @@ class NativeWriter:
         if native is not None and native != encoded and self._fallback(message) == encoded:
             self._stop()
             self.why_not = f"the native writer writes another {type(message).__name__}"
-            # Imported here, because the import of logging takes longer than that of most modules of this library.
+            # Imported here, because logging is slower to import than most of this library's modules.
             from logging import getLogger
 
             getLogger("claude_wire").warning("messages are encoded with msgspec: %s", self.why_not)
 
     def _planned(self, wanted: Any, message: Any) -> bytes | None:
-        """Plan the classes of a message, and return its line from the native writer; None if it cannot encode it."""
+        """Plan a message's classes, and return the native writer's line, or None if it cannot encode the message."""
         while wanted is not None:
             try:
                 shape = self._shape(wanted)

@@ -19,14 +19,14 @@ import msgspec
 from claude_wire.messages.invalid import InvalidKind
 from claude_wire.messages.tolerant import Ambiguities
 
-#: Exceptions by which msgspec refuses input; MsgspecError covers DecodeError and ValidationError.
+#: The exceptions that msgspec raises to refuse input. MsgspecError covers DecodeError and ValidationError.
 REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class BadLine(Exception):
     """Raised for a line that is not one JSON object.
 
-    ``reason`` is a sentence that has none of the line's content. ``kind`` is the word of :class:`InvalidLine`.
+    ``reason`` is a sentence that does not quote the line. ``kind`` is the ``kind`` of the :class:`InvalidLine`.
     """
 
     def __init__(self, kind: InvalidKind, reason: str) -> None:
@@ -41,7 +41,8 @@ _decode_any = msgspec.json.Decoder().decode
 _encoder = msgspec.json.Encoder()
 _encode = _encoder.encode
 _dump = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
-#: Exceptions of ``_encode`` and ``_dump`` for a value that they cannot encode, such as a whole number above 64 bits.
+#: The exceptions that ``_encode`` and ``_dump`` raise for a value that they cannot encode, such as an integer above 64
+#: bits.
 _NO_FORM = (ValueError, OverflowError, RecursionError)
 _KINDS = {
     list: "an array",
@@ -66,7 +67,7 @@ def _finite(digits: str) -> float:
 
 
 def _noting(ambiguous: Ambiguities) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """Return a hook for :mod:`json` that makes dicts, and adds to ``ambiguous`` the keys with two different values."""
+    """Return a hook for :mod:`json` that creates dicts, and adds keys with two different values to ``ambiguous``."""
 
     def make(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
@@ -108,12 +109,12 @@ class Objects:
         self.keep: bool = surrogates == "keep"
         self.repaired: int = 0
         self.unknown = 0
-        # Made on first use: to make it takes as long as to decode a line, and most streams do not need it.
+        # Created on first use, because creating it takes as long as decoding a line, and most streams do not need it.
         self._noting_decoder: json.JSONDecoder | None = None
         self._ambiguous: Ambiguities = {}
 
     def object(self, line: bytes) -> dict[str, Any]:
-        """Return the JSON object of a line. If a key occurs twice, its last value counts. Raises :class:`BadLine`."""
+        """Return a line's JSON object. If a key occurs twice, its last value counts. Raises :class:`BadLine`."""
         text = _text(line)
         if _NO_VALUE.match(text):  # plain text in a log: the exceptions of two parsers would take six times as long
             raise BadLine("not_json", _NO_VALUE_REASON)
@@ -144,10 +145,11 @@ class Objects:
         self._ambiguous.clear()
 
     def _unambiguous_object(self, line: bytes) -> dict[str, Any] | None:
-        """Return the object of a line in which no object has a key twice; None if the line may have one.
+        """Return a line's object if no object in the line repeats a key. Return None if a key may be repeated.
 
-        The object is encoded again. If the bytes are the same, the line has no key twice, because a dict cannot have
-        one. This works for all lines of the CLI without rare escapes, and takes a third of the time of recording keys.
+        This encodes the decoded object. If the bytes are the same as the line, no key is repeated, because a dict has
+        each key only once. This works for all of the CLI's lines, except those with rare escapes, and takes a third as
+        long as recording keys.
         """
         line = line.strip(_BLANK)
         try:
@@ -172,7 +174,7 @@ class Objects:
         return mended
 
     def _by_json(self, text: str, decoder: json.JSONDecoder) -> Any:
-        """Read a text that msgspec may have refused. Of invalid texts, json accepts only those with lone surrogates."""
+        """Read a text that msgspec may have refused. The only invalid texts that json accepts have lone surrogates."""
         try:
             value = decoder.decode(text.strip(" \t\r\n"))
             return self._mended(value, json.dumps(value, ensure_ascii=False)) if "\\u" in text else value

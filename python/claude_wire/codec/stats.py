@@ -1,4 +1,4 @@
-"""Counts of a decoder."""
+"""How much a decoder has decoded."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import NamedTuple
 
 
 class DecoderStats(NamedTuple):
-    """Counts of a :class:`Decoder` since it was created."""
+    """How many bytes, lines and messages a :class:`Decoder` has handled since it was created."""
 
     bytes: int
-    """Bytes that were fed."""
+    """The number of bytes that were fed."""
     lines: int
-    """Lines, without blank, skipped and merged lines."""
+    """The number of lines, not counting blank, skipped and merged lines."""
     messages: int
-    """Lines that became messages, unknown messages included."""
+    """The number of lines that became messages, including unknown messages."""
     invalid: int
-    """Lines that are not a JSON object."""
+    """The number of lines that are not a JSON object."""
     unknown: int
-    """Messages of an unknown kind, or with an unknown part; 0 for dicts."""
+    """The number of messages with an unknown kind or an unknown part; 0 for dicts."""
     repaired: int
-    """Lines with lone surrogates, which msgspec refuses."""
+    """The number of lines with lone surrogates, which msgspec refuses."""
     skipped: int = 0
-    """Lines that were skipped because of ``only``."""
+    """The number of lines that were skipped because of ``only``."""
     merged: int = 0
-    """Lines whose text became part of an earlier message because of ``coalesce``."""
+    """The number of lines whose text became part of an earlier message because of ``coalesce``."""
 
     def summary(self) -> str:
-        """The main counts as a text."""
+        """Return the main counts as text."""
         return f"{self.messages:,} messages, {self.invalid:,} invalid lines, {self.bytes:,} bytes"

@@ -1,9 +1,9 @@
 """Turn lines into typed messages, of a stream or of another vocabulary such as transcripts.
 
 The native reader decodes most lines (see :mod:`~claude_wire.codec.engines`). This module decodes the lines that the
-reader leaves, and all lines if the native reader is not in use. One decoder of msgspec decodes a union of all types
-without subtypes, such as ``assistant``. A line of a type with subtypes, such as ``system``, is decoded with the Struct
-of its subtype. If msgspec refuses a line, it is built piece by piece.
+reader leaves, and all lines if the native reader is not in use. One msgspec decoder decodes a union of all types
+without subtypes, such as ``assistant``. A line whose type has subtypes, such as ``system``, is decoded with its
+subtype's Struct. If msgspec refuses a line, this module builds its message piece by piece.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @cache
 def union_decoder(vocabulary: Vocabulary = MESSAGES) -> Callable[[bytes | bytearray | memoryview | str], Any]:
-    """Return the decoder of all types of a vocabulary that have no subtypes. It refuses lines of other types.
+    """Return the decoder for all of a vocabulary's types that have no subtypes. It refuses lines of other types.
 
     Creating the decoder takes tens of milliseconds, so it is not created at import.
     """
@@ -74,7 +74,7 @@ class TypedLines(Lines):
         return self._piecewise(line)
 
     def _piecewise(self, line: bytes) -> Any:
-        """Build the message of a line that msgspec refuses.
+        """Build the message for a line that msgspec refuses.
 
         A part of the line is unknown or has a wrong type, or the line is not a JSON object.
         """
@@ -86,7 +86,7 @@ class TypedLines(Lines):
                 cls = self._vocabulary.class_of(value, findings)
                 if not isinstance(cls, str):
                     try:
-                        return msgspec.convert(value, cls)  # perhaps msgspec refused only the surrogates
+                        return msgspec.convert(value, cls)  # msgspec may only have refused the surrogates
                     except (*REFUSED, UnicodeEncodeError):
                         pass
             message = self._vocabulary.build(value, findings)
