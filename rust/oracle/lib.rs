@@ -238,8 +238,8 @@ fn delta(line: &[u8], index: usize) -> Option<Delta> {
     })
 }
 
-/// Returns true if every decoder accepts the line: it is valid JSON, nested at most 64 levels deep, and no number has an exponent or more
-/// than 64 bytes. Decoders may refuse JSON that is nested deeply, and numbers that are out of their range.
+/// Returns true if every decoder accepts the line: it is valid JSON, nested at most 64 levels deep, and without numbers that have an
+/// exponent or more than 64 bytes. Decoders may refuse JSON that is nested deeply, and numbers that are out of their range.
 fn is_read_by_all(line: &[u8]) -> bool {
     let mut depth = 0;
     for token in tokens(line).unwrap_or_default() {

@@ -46,7 +46,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Returns a stream that has taken no bytes.
+    /// Returns a new stream, which has not taken any bytes.
     #[must_use]
     pub fn new(buffer: Buffer, filter: Option<Filter>) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! [`Tree`]: the wanted keys of an object, and of the objects in it.
 //!
-//! The example shows the tree of the paths `type`, `message.id` and `message.usage`. Each key has a number, its *slot*. The key's value is
-//! stored under this number:
+//! For example, a tree has the paths `type`, `message.id` and `message.usage`. Each key has a number, its *slot*, which is the index of the
+//! key's value:
 //!
 //! ```text
 //! node 0           type (slot 0), message (slot 1) ──► node 1

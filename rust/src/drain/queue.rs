@@ -18,7 +18,7 @@ const ROOM: usize = 8 * 1024;
 /// A first-in, first-out queue of bytes in chunks of [`CHUNK`].
 #[derive(Default)]
 pub struct Queue {
-    /// The chunks, none of which is empty.
+    /// The chunks. They are never empty.
     chunks: VecDeque<Vec<u8>>,
     /// How many bytes of the first chunk were already popped.
     taken: usize,

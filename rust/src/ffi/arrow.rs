@@ -104,7 +104,7 @@ struct Parts<T, K> {
     /// The memory of the struct's own fields: a name or buffers.
     owned: K,
     #[allow(dead_code)] // Never read.
-    // Dropping the vector releases the children that no consumer has moved out.
+    // Dropping the vector releases the children, except those that a consumer moved out.
     children: Vec<T>,
     /// The addresses of `children`.
     pointers: Vec<*mut T>,

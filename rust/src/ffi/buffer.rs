@@ -343,8 +343,8 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwBlocks) -> i32
     })
 }
 
-/// Lends the bytes of the unfinished line so far, as one block, and returns 1. Returns 0 if no line is unfinished. For a line that is being
-/// dropped, the block has only the length.
+/// Lends the unfinished line so far as one block, and returns 1. Returns 0 if there is no unfinished line. If the line is being dropped,
+/// the block has only its length.
 ///
 /// # Safety
 ///

@@ -404,7 +404,7 @@ pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) ->
         if out.is_null() || len < list.len() as u64 {
             return Err(CW_ERROR_ARGUMENT);
         }
-        // SAFETY: `out` is not null, and the caller guarantees room for `len` numbers, of which these are at most `len`.
+        // SAFETY: `out` is not null, and the caller guarantees room for `len` numbers. The list has at most `len` numbers.
         unsafe { ptr::copy_nonoverlapping(list.as_ptr(), out, list.len()) };
         i32::try_from(list.len()).map_err(|_| CW_ERROR_ARGUMENT)
     })

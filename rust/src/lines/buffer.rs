@@ -57,7 +57,7 @@ pub enum Bom {
 /// See the [module](self).
 #[derive(Debug)]
 pub struct Buffer {
-    /// The bytes of the unfinished line so far, or the first [`HEAD_BYTES`] of them if the line is over the limit.
+    /// The unfinished line so far, or its first [`HEAD_BYTES`] bytes if it is over the limit.
     tail: Vec<u8>,
     /// The line that was completed last. Its bytes stay here until [`release`](Self::release).
     lent: Vec<u8>,

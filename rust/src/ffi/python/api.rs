@@ -182,7 +182,7 @@ unsafe impl Sync for Cell {}
 
 static API: Cell = Cell(UnsafeCell::new(MaybeUninit::uninit()));
 
-/// Returns the functions and layouts that [`load`] has found.
+/// Returns the functions and layouts that [`load`] found.
 #[inline(always)]
 pub fn api() -> &'static Api {
     // SAFETY: each caller runs after `load` returned true, so `load` has written the cell; see the invariants of this module.

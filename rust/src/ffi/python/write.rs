@@ -438,7 +438,7 @@ impl<'a> Source<'a> for Objects {
 struct Pairs<'a> {
     /// The pairs that remain to be read from the dict's memory.
     left: Entries,
-    /// The dict, if its layout is unknown and `PyDict_Next` has to return each pair; otherwise null.
+    /// The dict, if its layout is unknown and `PyDict_Next` must return each pair; otherwise null.
     called: Pointer,
     /// The position that `PyDict_Next` continues from.
     at: Size,
