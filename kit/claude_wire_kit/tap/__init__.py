@@ -1,1 +1,1 @@
-"""The tap: a host starts it instead of the CLI. It runs the CLI, passes all bytes on, and can record them."""
+"""The tap. A host starts it instead of the CLI. It runs the CLI, passes all bytes on, and can record them."""

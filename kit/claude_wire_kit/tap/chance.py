@@ -1,4 +1,4 @@
-"""Recognise words that look random, such as the key ``xK9mP2qL7vRt4wZn``, and words that encode a readable text in
+"""Recognise words that look random, such as the key ``xK9mP2qL7vRt4wZn``, and words that encode readable text in
 base64, base32 or hex, such as ``aHVudGVyMnh5eg==``.
 """
 
@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-#: Ids of the API and of the CLI. They are not secret, and connect the lines of a session.
+#: The API's and the CLI's ids. They are not secret, and they connect a session's lines.
 ID = re.compile(r"(?:msg|toolu|srvtoolu|mcptoolu|req|msgbatch|file|container)_[A-Za-z0-9_-]{8,40}")
 
 #: A base64 word of at least this many characters is masked, whatever it encodes.
 LONG_WORD = 400
 
 _RUN = re.compile(r"[A-Za-z0-9]{12,}")
-#: The parts that a person reads in a word. A name in CamelCase has few long parts; a key has many short ones.
+#: The parts that a person sees in a word. A name in CamelCase has few long parts; a key has many short ones.
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _TIME = re.compile(r"\d{8}T\d{4,9}Z?")
 _CLASSES = {
@@ -66,7 +66,7 @@ def _changes_often(word: str) -> bool:
 
 
 def decoded(word: str) -> str | None:
-    """Return the readable text that a word encodes in hex, base32 or base64; None if it encodes no such text."""
+    """Return the readable text that a word encodes in hex, base32 or base64, or None if there is no such text."""
     bare = word.rstrip("=")
     if _HEX.fullmatch(bare):
         return _text(bytes.fromhex, bare)

@@ -1,4 +1,4 @@
-"""Mask the cells of a table whose column has a secret name.
+"""Mask table cells in columns with a secret name.
 
 A table has cells between bars, commas, semicolons or tabs, or is an ``INSERT`` or ``COPY`` statement of SQL.
 """
@@ -10,7 +10,7 @@ import re
 from claude_wire_kit.tap.names import is_plain_value, is_secret_name
 
 _CELL = re.compile(r"[\s\"'*`]{0,8}[\w .#()-]{0,60}[\s\"'*`]{0,8}")
-#: Limit for the cells of a row. A line with more cells is not a table.
+#: Maximum number of cells in a row. A line with more cells is not a table.
 MAX_CELLS = 100
 
 _COPY = re.compile(r"COPY\s[^()]{1,200}\(([^()]{1,2000})\)\s+FROM\s+stdin;", re.I)
@@ -20,7 +20,7 @@ _VALUE = re.compile(r"(?:'(?:[^'\\]|\\.)*'|\([^()]*\)|[^,'()])+")
 
 
 def masked_columns(text: str, mask: str, secrets: list[str]) -> str:
-    """Mask the cells of columns with secret names, and append the contents of these cells to ``secrets``."""
+    """Mask the cells in columns with secret names, and append the cells' contents to ``secrets``."""
     if "VALUES" in text or "values" in text:
         text = _masked_inserts(text, mask, secrets)
     if "\n" not in text:
@@ -72,7 +72,7 @@ def _masked_inserts(text: str, mask: str, secrets: list[str]) -> str:
 
 
 def _is_head(cells: list[str], separator: str) -> bool:
-    """Return True for a line that may be the header of a table, and is not a line of code."""
+    """Return True if a line may be a table's header and is not a line of code."""
     if separator != "|" and (cells[0][:1].isspace() or not cells[-1].strip()):
         return False
     return all(map(_CELL.fullmatch, cells))

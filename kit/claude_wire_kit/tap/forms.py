@@ -1,4 +1,4 @@
-"""Undo what can hide a secret in a text: escapes of several languages, terminal colours, invisible characters.
+"""Undo what can hide a secret in text: escapes from several languages, terminal colours, and invisible characters.
 
 :func:`unescape` undoes one layer of all of them.
 """
@@ -15,7 +15,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " ", "/": "/", '"': '"', "'": "'", "\\": "\\", "\n": ""}
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
 _QUOTED_PRINTABLE = re.compile(r"=([2-7][0-9A-F])(?=[\w=+/.~-])|=\r?\n")
-#: Escape sequences of a terminal, such as colours, and a character that a backspace removes.
+#: Terminal escape sequences, such as colours, and a character that a backspace removes.
 _TERMINAL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|.\x08|[\0-\x07\x0e-\x1f\x7f]"
 )

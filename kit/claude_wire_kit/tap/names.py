@@ -17,7 +17,7 @@ from claude_wire_kit.tap.chance import UUID
 
 _WORDS, _ANY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"), re.compile(r"[^\W\d_]+")
 
-#: A name with one of these words is the name of a secret.
+#: A name that contains one of these words is the name of a secret.
 _SECRET = frozenset(
     """
     pass passwd password passwords passphrase passphrases passcode passcodes passkey pwd pwds pw pswd psw pword
@@ -44,14 +44,14 @@ _GLUED = re.compile(
 )
 #: A name that ends with one of these words describes a secret but is not the name of one, such as ``token_type``.
 _ABOUT = frozenset("rate type policy length path file filename name field strength".split())
-#: A name of tokens with one of these words is a count, such as ``max_tokens``.
+#: If a token name contains one of these words, it is a count, such as ``max_tokens``.
 _COUNTS = frozenset(
     """
     max min count counts counter total input output used usage limit budget cache cached prompt completion num number
     per thinking reasoning remaining window length size creation read cost context ephemeral estimated saved left
     """.split()
 )
-#: Harmless values of fields with a secret name.
+#: Harmless values for fields with a secret name.
 _PLAIN = frozenset(
     """
     none null nil undefined true false yes no on off unset empty user project local organization org temporary oauth env
@@ -86,7 +86,7 @@ STEMS = (
 
 @lru_cache(4096)
 def is_secret_name(name: str) -> bool:
-    """Return True for the name of a field, a variable or a flag whose value is a secret."""
+    """Return True if a field, variable or flag with this name has a secret value."""
     if not 1 < len(name) <= 200 or name.strip("$") in ("PWD", "OLDPWD"):
         return False
     words = [word.lower() for word in (_WORDS if name.isascii() else _ANY_WORDS).findall(name)]
@@ -105,7 +105,7 @@ def is_secret_name(name: str) -> bool:
 
 @lru_cache(1024)
 def counts_tokens(name: str) -> bool:
-    """Return True for a name such as ``input_tokens``, whose value is a count."""
+    """Return True if the value of a field with this name is a count, as for ``input_tokens``."""
     words = [word.lower() for word in _WORDS.findall(name)]
     return words == ["tokens"] or (
         any(word in ("token", "tokens") for word in words)
@@ -114,7 +114,7 @@ def counts_tokens(name: str) -> bool:
 
 
 def is_plain_value(value: str, name: str = "") -> bool:
-    """Return True for a harmless value of the field ``name``: ``none``, a type, ``$PASSWORD``, ``get_token()``."""
+    """Return True if a value of the field ``name`` is harmless: ``none``, a type, ``$PASSWORD``, ``get_token()``."""
     whole = value.strip("\\\"'`")
     bare = _ENDING.sub("", whole)
     return (
@@ -131,7 +131,7 @@ def is_plain_value(value: str, name: str = "") -> bool:
 
 # --- in a text --------------------------------------------------------------------------------------------------------
 
-#: Limit for a name, in characters.
+#: Maximum number of characters in a name.
 MAX_NAME = 80
 
 _STEM = re.compile("|".join(map(re.escape, STEMS)))
@@ -213,7 +213,7 @@ _COUNT = re.compile(r"[\d_.,^*kKMG~ ]{1,16}[\s,;:)\]}]*")
 def named_secrets(text: str) -> list[tuple[int, int]]:
     """Find the values of secret names in a text. Returns their (begin, end) positions, in order."""
     lowered = text.lower()
-    # Positions in the lower-case text are those in the text only if both have the same length.
+    # The positions in the lower-case text are only valid in the text if both have the same length.
     hits = _STEM.finditer(lowered) if len(lowered) == len(text) else _ANY_STEM.finditer(text)
     spans: list[tuple[int, int]] = []
     done = -1
@@ -275,7 +275,7 @@ def _values(text: str, begin: int, name: str, end: int) -> Iterator[tuple[int, i
             if value and not is_plain_value(value, name) and not (counts_tokens(name) and _COUNT.fullmatch(value)):
                 yield found.start(group), _end(text, name, found, group)
                 is_found = True
-            # Search on, because this may be a type (`password: str = "x"`) or an old value (`"x" -> "y"`).
+            # Keep searching, because this may be a type (`password: str = "x"`) or an old value (`"x" -> "y"`).
             if tail is _ASSIGNED:
                 found = _ASSIGNED.match(text, found.end()) or _ARGUMENT.match(text, found.end())
             else:
@@ -285,7 +285,7 @@ def _values(text: str, begin: int, name: str, end: int) -> Iterator[tuple[int, i
 
 
 def _end(text: str, name: str, found: re.Match[str], group: str) -> int:
-    """Return the end of a value, including the further words of a passphrase or groups of a seed."""
+    """Return the end of a value, including the other words of a passphrase or groups of a seed."""
     begin, end = found.span(group)
     more = (_PHRASE if "phrase" in name.lower() else _GROUPS).match(text, begin)
     return max(end, more.end()) if more else end

@@ -1,13 +1,13 @@
 """The tap as a program: ``program.py CLI FOLDER HOW [FLAGS...]``, which runs ``CLI`` with the flags.
 
-The tap passes all bytes on unchanged, and does not look at lines. FOLDER is the folder for a recording, or empty. HOW
+The tap passes all bytes on unchanged, without splitting them into lines. FOLDER is for a recording, or empty. HOW
 is ``plain`` or ``redacted``.
 
-Python runs this file as a script, which imports only the modules that it needs for that: importing the package takes
-0.1 s, and every start of the CLI would wait for it. To record, the tap imports the package while the CLI starts.
+Python runs this file as a script that imports only the modules it needs. Importing the package takes 0.1 s, which would
+delay every start of the CLI. To record, the tap imports the package while the CLI is starting.
 
-A comparison of ways to pass bytes on (two cores, CPython 3.11, Linux 6.18, blocks of 64 KiB). The speed is relative to
-a pipe without a tap, at 5.0 GB/s:
+This table compares ways to pass bytes on (two cores, CPython 3.11, Linux 6.18, blocks of 64 KiB). The speed is relative
+to a pipe without a tap, at 5.0 GB/s:
 
 ==============================  =====  ================
 way                             speed  CPU seconds a GB
@@ -19,12 +19,12 @@ splice                          0.78   0.05
 splice, pipes of 1 MiB          0.86   0.04
 ==============================  =====  ================
 
-So without a recording, the tap uses splice and pipes of 1 MiB. Then it takes 0.06 CPU seconds a GB.
+So without a recording, the tap uses splice and pipes of 1 MiB, which takes 0.06 CPU seconds per GB.
 
-A recording takes 0.4 CPU seconds a GB, of which the kernel takes 0.25 to 0.33 to write the file. Three ways to record,
-on the same busy machine: ``tee`` and two splices (to the host and into the file) took 0.46 CPU seconds a GB, a read and
-two writes 0.67, a thread that writes the file 0.85. So the tap records large amounts with ``tee``, which takes 2.9
-times the time of the pipe without a tap, instead of 4.9 times.
+Recording takes 0.4 CPU seconds per GB, including 0.25 to 0.33 for the kernel to write the file. On the same busy
+machine, three ways to record were compared: ``tee`` and two splices (to the host and into the file) took 0.46 CPU
+seconds per GB, a read and two writes took 0.67, and a thread that writes the file took 0.85. So the tap records large
+amounts with ``tee``, which takes 2.9 times as long as the pipe without a tap, instead of 4.9 times.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ from collections import deque
 from contextlib import suppress
 from time import monotonic
 
-TYPE_CHECKING = False  # typing is slow to import, and is not needed at run time
+TYPE_CHECKING = False  # typing is slow to import, but not needed at run time
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
     from claude_wire_kit.tap.recording import Recording
 
-#: Limit in bytes for output that the host has not read. Above the limit the CLI waits, as with a full pipe.
+#: Maximum bytes of output that the host did not read yet. Above it the CLI waits, as with a full pipe.
 QUEUE_BYTES = 256 * 1024 * 1024
 #: If the host reads nothing for this many seconds, the tap reads the CLI's output into memory.
 RESCUE_SECONDS = 0.01
-#: Limit in bytes for one read.
+#: Maximum bytes in one read.
 READ_BYTES = 256 * 1024
-#: Limit in bytes for one write to a descriptor that may block. A writable pipe has room for this many bytes.
+#: Maximum bytes in one write to a descriptor that may block. A writable pipe has room for this many bytes.
 ATOMIC_BYTES = 4096
 #: If a read returns this many bytes, the next bytes are copied in the kernel (``tee`` and ``splice``).
 MUCH_BYTES = 64 * 1024
-#: Limit in bytes for one splice, and the size of the CLI's pipes.
+#: Maximum bytes in one splice, and the size of the CLI's pipes.
 SPLICE_BYTES = 1024 * 1024
 
-#: Signals that the tap does not pass on: they end or stop the tap, report its own faults, or concern only this process.
+#: Signals that the tap does not pass on. They end or stop the tap, report its own faults, or only concern this process.
 OWN = [
     *("KILL", "STOP", "TSTP", "TTIN", "TTOU", "CONT", "CHLD", "PIPE", "XFSZ", "XCPU"),
     *("SEGV", "BUS", "FPE", "ILL", "TRAP", "ABRT", "SYS", "WINCH", "URG"),
@@ -72,7 +72,7 @@ PR_SET_PDEATHSIG = 1
 #: The environment variable that counts nested taps, to stop a tap that starts itself because of a wrong ``--cli``.
 DEPTH = "CLAUDE_WIRE_TAP_DEPTH"
 MAX_DEPTH = 8
-#: The exit code that shells use for a program that cannot be run.
+#: The exit code that shells use for a program that cannot run.
 CANNOT_RUN = 126
 
 
@@ -87,7 +87,7 @@ def main(argv: Sequence[str]) -> None:
     if flags in (["-v"], ["--version"]):  # SDKs ask for it before each session
         folder = ""
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass  # fill the numbers of closed standard streams, so that no pipe gets such a number
+        pass  # fill the numbers of closed standard streams, so that pipes do not get these numbers
     os.close(spare)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})
     began = monotonic()
@@ -127,11 +127,11 @@ def _die_by(number: int) -> None:
     import resource
 
     with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no second core dump after that of the CLI
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no second core dump after the CLI's
     if number == signal.SIGKILL:
         os.kill(os.getpid(), number)
     signal.signal(number, signal.SIG_DFL)
-    # Send the signal to this thread, or the thread that waits for signals might take it.
+    # Send the signal to this thread. Otherwise the thread that waits for signals might take it.
     signal.pthread_kill(threading.get_ident(), number)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
 
@@ -142,7 +142,7 @@ class Child:
     Args:
         argv: the command line of the CLI.
         mask: the signals that are blocked in the CLI.
-        with_stderr: true for a pipe as the CLI's standard error. Otherwise the CLI writes to ours.
+        with_stderr: whether to make the CLI's standard error a pipe. Otherwise the CLI writes to ours.
     """
 
     stdin: int
@@ -165,12 +165,12 @@ class Child:
             try:
                 if prctl is not None:
                     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-                    if os.getppid() != tap:  # the tap has ended in the meantime
+                    if os.getppid() != tap:  # the tap already ended
                         os._exit(CANNOT_RUN)
                 for fd, number in (its_in, 0), (its_out, 1), (its_err, 2):
                     if fd != number:
                         os.dup2(fd, number)
-                for name in "SIGPIPE", "SIGXFSZ":  # Python has ignored these, and the CLI would inherit that
+                for name in "SIGPIPE", "SIGXFSZ":  # Python ignores these, and the CLI would inherit that
                     signal.signal(getattr(signal, name), signal.SIG_DFL)
                 signal.pthread_sigmask(signal.SIG_SETMASK, mask)
                 os.execv(argv[0], list(argv))
@@ -183,7 +183,7 @@ class Child:
                 os.close(fd)
 
     def reap(self) -> bool:
-        """If the CLI has ended, reap it and return True."""
+        """If the CLI ended, reap it and return True."""
         with self._reaping:
             if self.status is None:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -192,7 +192,7 @@ class Child:
         return self.status is not None
 
     def send(self, number: int) -> bool:
-        """Send a signal to the CLI, or none for 0. Returns True if the CLI has not ended."""
+        """Send a signal to the CLI; 0 sends nothing. Returns True unless the CLI already ended."""
         with self._reaping:  # the pid cannot be reused while the CLI is not reaped
             if self.status is None:
                 os.kill(self.pid, number)
@@ -216,7 +216,7 @@ class Pump:
 
     Args:
         source, target: descriptors. The pump closes them.
-        most: limit in bytes for data that waits for the target. With 0, the pump reads only while no data waits.
+        most: maximum bytes of data waiting for the target. With 0, the pump only reads while no data is waiting.
         recording: gets all data. The smaller of the two descriptors is the name of the stream.
     """
 
@@ -226,7 +226,7 @@ class Pump:
         self.source: int = source
         self.target: int = target
         self._most = most
-        # The pieces that wait for the target, their size in bytes, and how many bytes of the first piece are written.
+        # The pieces that are waiting for the target, their size in bytes, and how many bytes of the first are written.
         self._waiting: deque[bytearray] = deque()
         self._size = self._written = 0
         # The time at which a write found the target full; None while the target has room.
@@ -234,7 +234,7 @@ class Pump:
         self._is_direct = target != 2 and _never_blocks(target)
         # splice fails for some targets, such as a file opened for appending. Then the pump reads and writes.
         self._splices = self._is_direct and most > 0 and recording is None and hasattr(os, "splice")
-        # The number of bytes that are recorded and not passed on yet.
+        # The number of bytes that are recorded but not passed on yet.
         self._ahead = 0
         # True if the last read was large.
         self._is_much = False
@@ -265,7 +265,7 @@ class Pump:
         elif fd == self.target:
             if event & select.POLLOUT:
                 self._write()
-            elif event:  # the reader of the target has closed it
+            elif event:  # the target's reader closed it
                 self.close()
 
     def read(self) -> int:
@@ -289,7 +289,7 @@ class Pump:
             return self._pass_in_kernel(*self._copies)
         try:
             data = os.read(self.source, READ_BYTES)
-        except OSError:  # the terminal or the connection is gone; the CLI sees the end of its input
+        except OSError:  # the terminal or the connection closed; the CLI sees the end of its input
             data = b""
         if not data:
             self.end()
@@ -349,7 +349,7 @@ class Pump:
         self._size += len(data)
 
     def read_rest(self) -> None:
-        """Read what the ended CLI has left in its pipe, and stop. Processes that the CLI started may hold it open."""
+        """Read what the ended CLI left in its pipe, and stop. Processes that the CLI started may hold it open."""
         self._copies = None
         if self.source >= 0:
             left = _size(self.source)
@@ -381,7 +381,7 @@ class Pump:
                 self.close()
 
     def end(self) -> None:
-        """Stop reading. Close the target when all waiting data is written."""
+        """Stop reading. Close the target once all waiting data is written."""
         if self.source >= 0:
             os.close(self.source)
             self.source = -1
@@ -430,13 +430,13 @@ def _widen(fd: int) -> None:
 
 
 class Relay:
-    """Runs the pumps until the CLI has ended and the host has all of its output."""
+    """Runs the pumps until the CLI ended and the host has all of its output."""
 
     def __init__(self, child: Child, pumps: list[Pump], recording: Recording | None) -> None:
         self._child = child
         self._pumps = pumps
         self._recording = recording
-        # True if a signal arrived after the end of the CLI. Then the relay ends without passing on the rest.
+        # True if a signal arrived after the CLI ended. Then the relay ends without passing on the rest.
         self._is_over = False
         self._woken, self._wake = os.pipe()
         if recording is not None:

@@ -12,19 +12,19 @@ from threading import Thread
 from claude_wire_kit.supervisor.disk.files import private_folder
 from claude_wire_kit.terminal.record import Recorder
 
-#: Size limit in bytes for a file of a recording. When a file reaches the limit, the recording ends.
+#: Maximum size in bytes of each file in a recording. When a file reaches it, the recording ends.
 FILE_BYTES = 1024 * 1024 * 1024
 
-#: The interpreter's switch interval in seconds. It limits how long the redacting thread delays the relay.
+#: The interpreter's switch interval in seconds. It limits how long the redacting thread can delay the relay.
 SWITCH_SECONDS = 0.0002
 
 #: A stream's name is its descriptor in the CLI.
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-#: Limit in bytes for chunks that wait to be redacted. Above it, the recording ends.
+#: Maximum bytes of chunks waiting to be redacted. Above it, the recording ends.
 WAITING_BYTES = 64 * 1024 * 1024
-#: Memory of a waiting chunk in bytes, besides its data.
+#: The number of bytes that a waiting chunk takes besides its data.
 CHUNK_BYTES = 200
 
 
@@ -34,7 +34,7 @@ class Recording:
     Args:
         parent: the folder in which the new folder is created.
         argv: the command line of the CLI.
-        began: start time of the CLI, as a value of :func:`time.monotonic`.
+        began: the CLI's start time, from :func:`time.monotonic`.
         say: called with messages for the user.
 
     Raises:
@@ -48,9 +48,9 @@ class Recording:
         name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}"
         folder = os.path.join(private_folder(parent), name)
         os.mkdir(folder, 0o700)
-        #: True after the end of the recording: everything is written, and further data is ignored.
+        #: True once the recording ended: everything is written, and more data is ignored.
         self.is_over: bool = False
-        #: A descriptor that gets a byte when everything is written. If it is -1, :meth:`end` writes everything itself.
+        #: A descriptor that gets a byte once everything is written. If it is -1, :meth:`end` writes everything itself.
         self.wake: int = -1
         self._say = say
         self._began = began
@@ -113,7 +113,7 @@ class RedactedRecording(Recording):
 
     def _begin(self, argv: list[str]) -> None:
         self._queue: SimpleQueue[tuple[int, bytes, float] | int] = SimpleQueue()
-        # How many bytes were put into the queue and taken from it so far. Each number is changed by one thread only.
+        # How many bytes were put into the queue and taken from it so far. Only one thread changes each number.
         self._put = self._taken = 0
         sys.setswitchinterval(SWITCH_SECONDS)
         Thread(target=self._run, args=(argv,), daemon=True).start()
@@ -133,7 +133,7 @@ class RedactedRecording(Recording):
         try:
             self._redact(argv)
         except Exception as error:
-            # Report only the type, because the text of the error may contain a secret.
+            # Report only the type, because the error's text may contain a secret.
             self._stop(type(error).__name__)
         if self.wake >= 0:
             os.write(self.wake, b"!")

@@ -1,4 +1,4 @@
-"""Mask the secrets in the lines of a session. Each line stays JSON and keeps its structure.
+"""Mask the secrets in a session's lines. Each line remains JSON and keeps its structure.
 
 The rules, for every line:
 
@@ -25,21 +25,21 @@ from claude_wire_kit.survey.fields import found_in
 from claude_wire_kit.tap.names import counts_tokens, is_plain_value, is_secret_name
 from claude_wire_kit.tap.secrets import MASK, is_token_over, masked_text
 
-#: Limit for a line in bytes.
+#: Maximum size of a line in bytes.
 LINE_BYTES = 16 * 1024 * 1024
 
-#: Fields of an unknown object that are not masked.
+#: Fields that are not masked in an unknown object.
 _TAGS = ("type", "subtype", "role")
 _TAG = re.compile(r"[a-z][a-z_/-]{0,60}")
-#: Fields of a stream event that contain a piece of a text, and the fields of such a piece that are ids or names.
+#: Fields of a stream event that contain a piece of text, and the fields of this piece that are ids or names.
 _PIECES = ("delta", "content_block")
 _WHOLE = ("id", "name", "tool_use_id", "stop_reason")
 _HOOK_PIECES = ("stdout", "stderr", "output")
 
-#: ``{"name": "API_KEY", "value": ...}``: fields with the name of a secret, and fields with its value.
+#: Fields that contain the name of a secret, and fields that contain its value: ``{"name": "API_KEY", "value": ...}``.
 _NAMES = {"name", "key", "header", "field", "variable", "label", "Name", "Key", "id", "title"}
 _VALUES = ("value", "default", "content", "val", "data", "text", "current", "values")
-#: JSON Schema describes a field by a type. These keys of a schema cannot hold a secret.
+#: JSON Schema describes a field by its type. These keys of a schema cannot hold a secret.
 _SCHEMA_TYPES = ("string", "integer", "number", "boolean", "object", "array")
 _SCHEMA_KEYS = ("type", "minLength", "maxLength", "nullable", "format")
 _PLAIN_KEY = re.compile(r"[A-Za-z_]{1,40}")
@@ -108,8 +108,8 @@ def _mask_pieces(plain: dict[str, Any]) -> None:
 
 
 def _mask(value: Any, *, numbers: bool = True, keys: bool = False) -> Any:
-    """Mask all strings of a value, and set numbers to 0 unless ``numbers`` is False. With ``keys``, also mask keys that
-    contain other characters than letters and ``_``.
+    """Mask all strings in a value, and set numbers to 0 unless ``numbers`` is False. With ``keys``, also mask keys that
+    contain characters other than letters and ``_``.
     """
     match value:
         case dict():
@@ -170,7 +170,7 @@ def _redacted_object(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _masked_value(name: str, value: Any) -> Any:
-    """Mask the value of a secret name. Keep counts of tokens, and values such as "none"."""
+    """Mask the value of a secret name. Keep token counts, and values such as "none"."""
     if isinstance(value, str) and is_plain_value(value):
         return value
     if counts_tokens(name):
@@ -223,7 +223,7 @@ def _redacted_text(text: str) -> str:
 
 def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     plain = dict(pairs)
-    if len(plain) < len(pairs):  # a key comes twice, and the dict lacks its first value, which would not be masked
+    if len(plain) < len(pairs):  # a key occurs twice, and the dict lacks its first value, which would not be masked
         raise ValueError
     return plain
 

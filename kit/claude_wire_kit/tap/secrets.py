@@ -30,13 +30,13 @@ from claude_wire_kit.tap.names import named_secrets
 
 #: Replaces a secret.
 MASK = "[masked]"
-#: Limit for a text, in characters. A longer text is masked as a whole.
+#: Maximum number of characters in a text. A longer text is masked as a whole.
 TEXT_CHARACTERS = 1024 * 1024
-#: Limit for the length of a text's secrets times the length of the text, about 0.1 s of work. Above it, an escaped text
+#: Maximum product of the length of a text and the length of its secrets, about 0.1 s of work. Above it, an escaped text
 #: is masked as a whole.
 MAX_STEPS = 10**9
 
-#: Name of a kind -> hints and a pattern. The pattern runs only if the lower-case text has one of the hints.
+#: Name of a kind -> hints and a pattern. The pattern only runs if the lower-case text contains one of the hints.
 #: Group ``s``, ``t`` or ``u`` of a match is masked, or else the whole match.
 KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "private key": (("private key",), r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[\s\S]*?(?:-----END[^-]{0,60}-----|\Z)"),
@@ -202,7 +202,7 @@ _KINDS = [
     _HEADER,
     *(re.compile(pattern) for _, pattern in COMMANDS.values()),
 ]
-#: Pairs of a hint (a lower-case string) and the index of the pattern to run if a text contains the hint.
+#: Pairs: a hint (a lower-case string), and the index of the pattern to run if a text contains the hint.
 _HINTS = [
     *((hint, index) for index, (hints, _) in enumerate(KINDS.values()) for hint in hints),
     ("authorization", len(KINDS)),
@@ -228,14 +228,14 @@ _OF_DIGEST = re.compile(
     r"(?<![A-Za-z])(?i:commit|tree|parent|blob|sha\d{1,3}|md5|checksum|digest|etag|integrity|h1)"
     r"[\"']?\s{0,3}[:=-]?\s{0,3}(?:W/)?[\"']?\Z"
 )
-#: Separated bytes in hex, as in hex dumps and array literals.
+#: Hex bytes with separators, as in hex dumps and array literals.
 _BYTES = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}(?:[0-9a-fA-F]{2})?(?:[ ,:]{1,2}|(?=\\x)|(?![0-9A-Za-z]))){6,}")
 #: A word with a space after each letter.
 _SPACED = re.compile(r"(?<!\S)(?:\S[ \t]){15,}\S(?!\S)")
 _NUMBERS = re.compile(r"(?:[1-9]\d{1,2}[ ,]{1,2}){7,}\d{2,3}")
 #: An encoded file: base64 lines of the same length.
 _FILE = re.compile(r"(?:[A-Za-z0-9+/]{56,100}\r?\n[ \t]{0,20}){1,}[A-Za-z0-9+/]{1,100}={0,2}")
-#: Strings that need no search, such as words and ids. Most strings of a session are of this kind.
+#: Strings that do not need to be searched, such as words and ids. Most of a session's strings are like this.
 _HARMLESS = re.compile(rf"[a-z_]{{1,40}}|{UUID.pattern}|{ID.pattern}")
 
 
@@ -253,7 +253,7 @@ def is_token_over(texts: list[str]) -> bool:
 
 def _masked_in_any_form(text: str) -> str:
     clean = _masked(text, [])
-    # Joining the tokens is slow, so first search for a hint in the text without seams.
+    # Joining the tokens is slow, so first search the text without seams for a hint.
     if has_seams(clean) and _has_hint(remove_seams(clean)) and _has_token(join_tokens(clean)) and not _has_token(clean):
         return MASK
     if any(map(_is_secret_in_other_form, changed_parts(text))):
@@ -302,7 +302,7 @@ def _has_hint(lowered: str) -> bool:
 
 
 def _has_token(text: str) -> bool:
-    """Return True if a text contains a provider's token. A token must have a digit, to exclude names with dashes."""
+    """Return True if a text contains a provider's token. A token must contain a digit, to exclude names with dashes."""
     lowered = text.lower()
     for hint, pattern in _ONE_WORD_HINTS:
         if hint in lowered and any(any(map(str.isdigit, found[0])) for found in pattern.finditer(text)):
