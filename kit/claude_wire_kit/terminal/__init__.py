@@ -1,1 +1,1 @@
-"""Show sessions and recordings at a terminal: ``claude-wire run``, ``supervisor attach``, ``view`` and others."""
+"""Show sessions and recordings in the terminal: ``claude-wire run``, ``supervisor attach``, ``view`` and others."""

@@ -1,4 +1,4 @@
-"""Ask permission questions at the terminal."""
+"""Ask permission questions in the terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS_TO_SHOW = 1.0
 
 
 class Terminal:
-    """Asks the person at the terminal. Without a terminal, it denies every question.
+    """Asks the person in the terminal. Without a terminal, it denies every question.
 
     Args:
         page, live: show the questions and answers.
@@ -72,7 +72,7 @@ class Terminal:
         is_cut = whole != fields(request.input)
         choices = ", ".join(["y", "n", "n REASON", *numbered, *(["s (show all of it)"] if is_cut else [])])
         while True:
-            # Discard what was typed before the question was shown, because it is not an answer.
+            # Discard what the user typed before the question was shown, because it is not an answer.
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             typed = await self.line(f"  allow? [{choices}] ")
             word, _, reason = typed.strip().partition(" ")

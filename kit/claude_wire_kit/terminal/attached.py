@@ -1,4 +1,4 @@
-"""Show a session of a supervisor at the terminal: talk to it, or send it one prompt."""
+"""Show a supervisor's session in the terminal. The user can talk to it, or send it one prompt."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Join(Protocol):
 
 
 class AttachedTerminalSession(TerminalSession):
-    """Attaches to a session of a supervisor. When the command ends, the session goes on."""
+    """Attaches to a supervisor's session. When the command ends, the session keeps running."""
 
     leaving: tuple[str, str] = ("leaves the session", "leaving the session, which goes on")
 
     @property
     def shells(self) -> float | None:
-        """0.0: do not wait for background commands, because they go on in the supervisor."""
+        """0.0: do not wait for background commands, because they keep running in the supervisor."""
         return 0.0
 
     def __init__(self, page: Page) -> None:
@@ -53,7 +53,7 @@ class AttachedTerminalSession(TerminalSession):
         # Set while no turn is under way, according to the messages.
         self._idle: anyio.Event = anyio.Event()
         self._typing: anyio.CancelScope | None = None
-        # The number of tasks that write to the page or wait to do so. The user cannot type meanwhile.
+        # The number of tasks that are writing to the page, or waiting to write. Meanwhile the user cannot type.
         self._showing = 0
         self._needs_result = True
         self._failure: ClaudeWireError | None = None
@@ -64,7 +64,7 @@ class AttachedTerminalSession(TerminalSession):
         return self._terminal.is_there
 
     async def ask(self, join: Join, prompt: str) -> int:
-        """Send one prompt, show its turn, and return the exit code of the command.
+        """Send one prompt, show its turn, and return the command's exit code.
 
         Raises:
             OSError: see :meth:`TerminalSession.run`.
@@ -72,7 +72,7 @@ class AttachedTerminalSession(TerminalSession):
         return await self._outcome(lambda: self._asked(join, prompt))
 
     async def talk(self, join: Join) -> int:
-        """Show the session, and send lines that the user types, until the end of the input. Returns the exit code.
+        """Show the session, and send the lines that the user types until the input ends. Returns the exit code.
 
         Raises:
             OSError: see :meth:`TerminalSession.run`.
@@ -94,7 +94,7 @@ class AttachedTerminalSession(TerminalSession):
             await self._turns(session, prompt)
 
     async def _end(self, session: Session, ending: str | None) -> None:
-        pass  # do not end the CLI, because the session goes on
+        pass  # do not end the CLI, because the session keeps running
 
     async def _talked(self, join: Join) -> None:
         async with join(can_use_tool=self._ask) as session:
@@ -147,7 +147,7 @@ class AttachedTerminalSession(TerminalSession):
             if not self._idle.is_set():
                 with anyio.move_on_after(SECONDS_TO_SHOW):
                     await self._idle.wait()
-                if session.refusal is not None:  # the prompt was refused, so no turn answers it
+                if session.refusal is not None:  # the prompt was refused, so there will be no turn for it
                     self._failure = HandleError(session.refusal)
                     leave()
                     return
@@ -169,7 +169,7 @@ class AttachedTerminalSession(TerminalSession):
                     return
 
     async def _typed(self) -> str | None:
-        """Return a line from the user, or None if another task has to write to the page first."""
+        """Return a line from the user, or None if another task must write to the page first."""
         async with self._terminal.turn:
             if self._showing:
                 return None

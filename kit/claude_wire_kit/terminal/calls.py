@@ -11,7 +11,7 @@ from claude_wire.support import one_line
 from claude_wire_kit.events.tools import call_name
 from claude_wire_kit.terminal.excerpts import CUT, MAX_FIELDS, Cut, detail, excerpt, fields
 
-#: Fields that say most about a call, in the CLI's tools and many others. The title has the first one with a text.
+#: Fields that say most about a call, in the CLI's tools and many others. The title uses the first one with text.
 MAIN_MEMBERS = (
     *("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt"),
     *("subject", "skill", "plan"),
@@ -71,7 +71,7 @@ def _to_do(members: dict[str, Any]) -> list[str]:
 
 
 def _questions(members: dict[str, Any]) -> list[str]:
-    """Return the questions of ``AskUserQuestion``, each with its options."""
+    """Return the questions in ``AskUserQuestion``, each with its options."""
     lines: list[str] = []
     for asked in _taken(members, "questions", "question"):
         lines.append(detail(asked["question"]))

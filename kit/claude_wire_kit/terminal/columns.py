@@ -1,4 +1,4 @@
-"""Print tables of numbers with bars that fit the width of the terminal.
+"""Print tables of numbers with bars that fit the terminal's width.
 
 Without rich, because importing rich takes as long as everything else in ``claude-wire usage``.
 """
@@ -25,7 +25,7 @@ LEAST_PATH = 24
 class Column(NamedTuple):
     heading: str
     cells: list[str]
-    #: In a narrow terminal, columns with the highest number are left out first. A column with 0 always stays.
+    #: In a narrow terminal, columns with the highest number here are left out first. A column with 0 always stays.
     drop: int = 0
 
     @property
@@ -34,12 +34,12 @@ class Column(NamedTuple):
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal in columns, or None if the output is not a terminal."""
+    """Return the terminal's width in columns, or None if the output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def cell_count(text: str) -> int:
-    """Return how many columns a text takes on a terminal. The text must be safe to print."""
+    """Return how many columns a text takes in a terminal. The text must be safe to print."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
@@ -69,7 +69,7 @@ def laid_out(
     """Return the lines of a table: names, numbers, and if there is room, a bar for each share.
 
     Args:
-        shares: the shares of the first rows, from 0 to 1. Further rows have no bar.
+        shares: the shares of the first rows, from 0 to 1. Other rows do not have a bar.
         width: the width of the terminal; None for no limit.
         keep_end: cut a long name at its beginning, as for a path.
     """

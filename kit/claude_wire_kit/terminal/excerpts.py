@@ -1,6 +1,6 @@
-"""Cut texts and JSON values to a few lines, with a note of how much is left out. All lines are safe to print.
+"""Cut texts and JSON values to a few lines, and note how much was left out. All lines are safe to print.
 
-A text may have any length: after the shown lines, only its line feeds are counted.
+A text may have any length, because only the line feeds are counted after the shown lines.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any, TypeAlias, cast
 from claude_wire.support import is_seen, one_line, printable
 from claude_wire_kit.events.content import plain_json
 
-#: Limits for an excerpt of a text: lines, and characters of each line.
+#: Limits for an excerpt: the number of lines, and of characters in each line.
 MAX_LINES = 6
 MAX_CHARS = 160
 
-#: Limit for the characters of a text on one line.
+#: Maximum number of characters of a text on one line.
 DETAIL_CHARS = 200
 
-#: An object that has at most this many characters on one line is shown on one line.
+#: An object that takes at most this many characters is shown on one line.
 ONE_LINE_CHARS = 76
 
-#: Limit for the fields of an object.
+#: Maximum number of fields of an object.
 MAX_FIELDS = 12
 
 #: The limits of an excerpt: lines of a text, characters of a line, fields of an object.
@@ -36,7 +36,7 @@ def detail(text: str) -> str:
 
 
 def excerpt(text: str, most_lines: int = MAX_LINES, most_chars: int = MAX_CHARS) -> list[str]:
-    """Return the first lines of a text, and if lines or characters are left out, a line with their number."""
+    """Return the first lines of a text. If lines or characters are left out, add a line that says how many."""
     text = text.rstrip("\n")
     lines: list[str] = []
     cut = at = 0

@@ -1,8 +1,8 @@
-"""Print the events of a session on a :class:`Page`: streaming text, tools, questions, results.
+"""Print a session's events on a :class:`Page`: streaming text, tools, questions and results.
 
 Deltas are printed as they arrive, and the whole text that repeats them is not printed again. The main agent and its
-subagents may stream at the same time. Then one of them has the floor until its message ends, and the text of the others
-is printed afterwards.
+subagents may stream at the same time. Then one of them has the floor until its message ends, and the others' text is
+printed afterwards.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from claude_wire_kit.terminal.excerpts import detail, excerpt
 from claude_wire_kit.terminal.notices import ERROR, QUIET, Lines, draw_notice, draw_question, draw_turn
 from claude_wire_kit.terminal.page import Page
 
-#: Limit for calls, for subagents and for streaming blocks. Above it, the oldest is forgotten.
+#: Maximum number of calls, of subagents and of streaming blocks. Above it, the oldest is forgotten.
 MAX_REMEMBERED = 1000
 
-#: Limit in characters for all text that waits for the floor. A block that would exceed it is printed when it is whole.
+#: Maximum characters of text waiting for the floor. A block that would exceed it is printed once it is whole.
 MAX_WAITING_CHARS = 1 << 20
 
 THINKING = "dim italic"
@@ -57,19 +57,19 @@ class _Call(NamedTuple):
 
 @dataclass(eq=False)
 class _Block:
-    #: (conversation, subagent or None) that writes the block, and the id of the message.
+    #: The (conversation, subagent or None) that is writing the block, and the message's id.
     speaker: tuple[str | None, str | None]
     message: str
     #: The number of characters that were printed.
     shown: int = 0
-    #: Text that waits for the floor, or for the second half of a surrogate pair.
+    #: Text that is waiting for the floor, or for the second half of a surrogate pair.
     waiting: str = ""
-    #: True if too much text was waiting. Then the rest is printed when the block is whole.
+    #: True if too much text was waiting. Then the rest is printed once the block is whole.
     is_late: bool = False
 
 
 class LiveView:
-    """Prints the messages of a session on a page.
+    """Prints a session's messages on a page.
 
     Attributes:
         last_result: the latest result; None before the first.
@@ -90,14 +90,14 @@ class LiveView:
         self._calls: dict[str, _Call] = {}
 
     def input_of(self, tool_use_id: str) -> Any:
-        """Return the input of a call that was printed and has no result yet, else None."""
+        """Return the input of a printed call without a result, or None."""
         call = self._calls.get(tool_use_id)
         return None if call is None else call.input
 
     # --- messages -----------------------------------------------------------------------------------------------------
 
     def show(self, message: Message | InvalidLine) -> None:
-        """Print a message of the CLI. Many messages print nothing."""
+        """Print a message from the CLI. Many messages print nothing."""
         if isinstance(message, ResultMessage):
             self.last_result = message
         for event in self._bridge.add(message):
@@ -108,7 +108,7 @@ class LiveView:
             self.draw(event)
 
     def typed(self, prompt: str) -> None:
-        """Note a prompt that the user has typed at this terminal, so that it is not printed again."""
+        """Note a prompt that the user typed in this terminal, so that it is not printed again."""
         self._bridge.expect_prompt(prompt)
         self._speaker = None
 
@@ -242,7 +242,7 @@ class LiveView:
         call = self._calls.pop(event.id, None)
         level = self._speak(event.agentId)
         first, *rest = excerpt(text_of(event.content))
-        # If other calls of the same caller are open, name the tool, so that the reader knows which call has ended.
+        # If the same caller has other open calls, name the tool, so that the reader knows which call ended.
         others = call is not None and any(other.level == call.level for other in self._calls.values())
         name = f"{call.name}: " if call is not None and others else ""
         lines = [f"  = {name}{first}".rstrip(), *(f"    {line}" for line in rest)]

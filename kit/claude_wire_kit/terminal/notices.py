@@ -1,4 +1,4 @@
-"""Format notices, permission questions and ends of turns as lines that begin with a mark such as ``!``.
+"""Format notices, permission questions and turn ends as lines that begin with a mark such as ``!``.
 
 The terminal prints these lines, and the HTML page shows them in boxes. The text is safe to print.
 """
@@ -42,7 +42,7 @@ class Lines(NamedTuple):
 
 
 def draw_notice(notice: Notice) -> Lines:
-    """Return the lines of a notice, without the text of an invalid line."""
+    """Return a notice's lines, without the text of an invalid line."""
     if notice.level == "plain":
         return Lines(printable(notice.text), "")
     if notice.kind in ("block", "cut_off"):
@@ -70,7 +70,7 @@ def _time(seconds: float) -> str:
 
 
 def draw_question(asked: PermissionRequest) -> Lines:
-    """Return the lines of a permission question, without the tool's input."""
+    """Return a permission question's lines, without the tool's input."""
     lines = [f"? {detail(asked.question or asked.tool)}"]
     if asked.description and asked.description != asked.question:
         lines.append(detail(asked.description))
@@ -82,7 +82,7 @@ def draw_question(asked: PermissionRequest) -> Lines:
 
 
 def draw_turn(turn: TurnComplete, cut: Cut = CUT) -> list[Lines]:
-    """Return the lines of a turn's end: its errors, its structured output, and its facts.
+    """Return the lines for a turn's end: its errors, its structured output, and its facts.
 
     Args:
         cut: the limits for the structured output.

@@ -12,7 +12,7 @@ class Output(Console):
 
     Raises:
         OSError: standard output cannot be written.
-        BrokenPipeError: the reader of standard output has ended.
+        BrokenPipeError: the reader of standard output ended.
     """
 
     def __init__(self) -> None:

@@ -17,14 +17,14 @@ from claude_wire_kit.terminal.wrapping import Wrapping, width_of, wrapped
 #: The beginning of a subagent's line, repeated for each level.
 BAR = "| "
 
-#: Limit for the bars of a line, because a narrow terminal has no room for more.
+#: Maximum number of bars in a line, because a narrow terminal does not have room for more.
 MAX_LEVELS = 3
 
-#: Limit for the characters that rich gets in one call. For each line, rich copies all text after it, which took 35
-#: seconds for an answer of 120,000 lines.
+#: Maximum number of characters to give rich in one call. For each line, rich copies all text after it. For an answer of
+#: 120,000 lines, copying took 35 seconds.
 MAX_AT_ONCE = 4096
 
-#: How often the activity row is drawn in a second, to update its clock.
+#: How many times per second the activity row is drawn, to update its clock.
 ROWS_PER_SECOND = 4
 
 
@@ -44,14 +44,14 @@ class Page:
 
     def __init__(self, console: Console, *, row: bool = False) -> None:
         self._console = console
-        # With FORCE_COLOR, rich takes a pipe for a terminal, but the row must not be written to a pipe.
+        # With FORCE_COLOR, rich treats a pipe as a terminal, but the row must not be written to a pipe.
         self.is_terminal: bool = console.is_terminal and console.file.isatty()
         # No row on a dumb terminal, which cannot erase: rich 13.0 would write an empty line there, even without a row.
         self._has_row = row and self.is_terminal and not console.is_dumb_terminal
         self._row: Live | None = None
         self._activity = self._detail = ""
         self._since = time.monotonic()
-        # The style and level of the growing text. None if the cursor is at the start of a line.
+        # The growing text's style and level. None if the cursor is at the start of a line.
         self._open: tuple[str, int] | None = None
         # Pieces of text not yet written.
         self._pieces: list[str] = []
@@ -83,7 +83,7 @@ class Page:
             self._open = None
 
     def typed(self) -> None:
-        """Note that the user has typed a line feed, which ended the line."""
+        """Note that the user typed a line feed, which ended the line."""
         self._open = None
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""Record a session while it runs, in the format that :class:`claude_wire.testing.Recording` reads."""
+"""Record a running session in the format that :class:`claude_wire.testing.Recording` reads."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ AT_ONCE_BYTES = 32 * 1024
 class Recorder:
     """Records a session in a folder that only this user can read. Call :meth:`close` at the end.
 
-    A write error, such as a full disk, does not raise: it ends the recording, and ``error`` has it.
+    A write error, such as a full disk, is not raised. It ends the recording, and is stored in ``error``.
 
     Args:
         folder: the folder, which is created. It may exist if it is empty.
-        most_bytes: size limit in bytes for each file, at which the recording ends; None for no limit.
+        most_bytes: maximum size in bytes of each file, at which the recording ends; None for no limit.
 
     Raises:
         FileExistsError: the folder is not empty, or it is not a folder.
@@ -61,7 +61,7 @@ class Recorder:
         self._began = time.monotonic()
         #: The error that ended the recording early; None if there was none.
         self.error: OSError | None = None
-        # Direction -> the size of its unfinished line in bytes.
+        # Direction -> the number of bytes in its unfinished line.
         self._unfinished = {"in": 0, "out": 0}
         self._files: dict[str, IO[bytes]] = {}
         self._sizes: dict[str, int] = dict.fromkeys(GROWING, 0)
@@ -165,7 +165,7 @@ class Recorder:
         )
 
     def _write(self, name: str, data: bytes, more: int = 0) -> None:
-        """Write ``data``, unless it and ``more`` further bytes would exceed the size limit of the file."""
+        """Write ``data``, unless ``data`` and ``more`` other bytes would exceed the file's size limit."""
         if self.error is not None:
             return
         self._sizes[name] += len(data) + more

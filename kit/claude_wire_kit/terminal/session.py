@@ -1,4 +1,4 @@
-"""Run a session with the CLI for ``claude-wire run``: show it at the terminal, and record it if wanted."""
+"""Run a session with the CLI for ``claude-wire run``. Shows it in the terminal, and records it if asked to."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ from claude_wire_kit.terminal.record import Recorder
 #: The exit code for a signal is this number plus the number of the signal, as in shells.
 SIGNALLED = 128
 
-#: To end the CLI, close its input, send SIGTERM this many seconds later, and SIGKILL after as many again.
+#: To end the CLI, close its input. Send SIGTERM this many seconds later, and SIGKILL after the same time again.
 GRACE_SECONDS = 2.0
 
-#: This environment variable limits how long the CLI waits for background work at the end, in milliseconds; 0 for no
-#: limit.
+#: This environment variable limits how many milliseconds the CLI waits for background work at the end; 0 for no limit.
 CEILING_VARIABLE = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS"
 
 
@@ -64,10 +63,10 @@ class TerminalSession:
         self._unwritable: OSError | None = None
 
     async def run(self, argv: list[str], prompt: str, cwd: str | None) -> int:
-        """Run the CLI with a prompt, and return the exit code of the command.
+        """Run the CLI with a prompt, and return the command's exit code.
 
         Raises:
-            OSError: the output cannot be written. BrokenPipeError: the reader of the output has ended.
+            OSError: the output cannot be written. BrokenPipeError: the reader of the output ended.
         """
         return await self._outcome(lambda: self._converse(argv, prompt, cwd))
 
@@ -82,7 +81,7 @@ class TerminalSession:
             except ClaudeWireError as error:
                 failure = error
             except OSError as error:
-                if self._session is None:  # the error of starting the CLI
+                if self._session is None:  # the CLI could not be started
                     failure = error
                 else:
                     self._unwritable = error
@@ -162,10 +161,10 @@ class TerminalSession:
         await self._end(session, run.end)
 
     async def _end(self, session: Session, ending: str | None) -> None:
-        """End the CLI. If background commands still run, say so."""
+        """End the CLI. If background commands are still running, say so."""
         if ending == "shells":
             self._page.line("! commands still run in the background, and end with the CLI", WARNING)
-            return  # do not close the input: the CLI would wait for these commands once more
+            return  # do not close the input, because the CLI would wait for these commands again
         await session.end_input()
         await self._show(session)
 
@@ -196,7 +195,7 @@ class TerminalSession:
             self._cannot_show(error)
 
     def _cannot_show(self, error: OSError) -> None:
-        """End the session because the page cannot be written. For tasks other than that of :meth:`run`."""
+        """End the session because the page cannot be written. For tasks other than the one of :meth:`run`."""
         assert self._tasks is not None
         self._unwritable = error
         self._tasks.cancel_scope.cancel()

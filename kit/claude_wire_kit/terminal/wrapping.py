@@ -25,7 +25,7 @@ _TOKENS = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
 
 
 def width_of(console: Console) -> int | None:
-    """Return the width of the terminal in columns, or None if the output is not a terminal: lines are not wrapped."""
+    """Return the terminal's width in columns, or None if the output is not a terminal, so lines are not wrapped."""
     return console.width if console.is_terminal and console.file.isatty() else None
 
 
@@ -44,7 +44,7 @@ class Wrapping:
 
     Args:
         width: the width in columns. None to break no lines, and to hold nothing back.
-        bars: the beginning of each row. The caller has written the first one.
+        bars: the beginning of each row. The caller writes the first one.
     """
 
     def __init__(self, width: int | None, bars: str = "") -> None:
@@ -60,7 +60,7 @@ class Wrapping:
         self._begun = self._breakable = False
         # White space and the word after it, not yet written.
         self._gap = self._word = ""
-        # True if the beginning of the current word was written.
+        # True if the beginning of the current word is already written.
         self._inside = False
 
     def feed(self, text: str) -> str:
