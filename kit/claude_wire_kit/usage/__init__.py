@@ -1,4 +1,4 @@
-"""Count tokens and cost: of a stream from its results, and of the sessions on disk from the answers of the model."""
+"""Count tokens and cost: for a stream, from its results; for the sessions on disk, from the model's answers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from claude_wire.support import later
 
-#: The module of each name. A module is imported at the first use of one of its names, because a command that finds its
-#: sums in the index needs no message classes, which take long to import.
+#: The module of each name. A module is imported when one of its names is first used, because a command that finds its
+#: sums in the index does not need message classes, which take long to import.
 _LATER = {
     "Answer": "answers",
     "AnswerTotals": "tokens",

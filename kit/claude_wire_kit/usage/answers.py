@@ -1,4 +1,4 @@
-"""Count the tokens in transcripts so that each answer of the model counts once.
+"""Count the tokens in transcripts. Each of the model's answers counts once.
 
 ::
 
@@ -11,15 +11,15 @@
             answers.add(record)
     print(answers.models)
 
-A transcript has one line for each content block of an answer, and each of these lines has the usage of the whole
-answer. A forked session has copies of such lines in its own file. So these rules apply:
+A transcript has one line for each content block of an answer, and each of these lines has the whole answer's usage. A
+forked session's file has copies of these lines. So these rules apply:
 
 1. An answer is identified by its message id and its request id. If the request id is missing, the message id alone
    identifies it; if the message id is missing, the ``uuid`` of the line does.
-2. Within a file, the last line of an answer counts. Some CLIs write a line before the answer is complete, and then
+2. Within a file, an answer's last line counts. Some CLIs write a line before the answer is complete, and then
    ``output_tokens`` grows from line to line.
-3. If several files have the answer, the original counts and not a copy, which has a ``requestSessionId``. Among equals,
-   the last file in the order of the paths counts. An answer belongs to the session in which it was requested.
+3. If several files have the answer, the original counts, not a copy, which has a ``requestSessionId``. Among equals,
+   the last file in path order counts. An answer belongs to the session in which it was requested.
 4. Lines of the model ``<synthetic>`` do not count, because the CLI wrote them and not a model.
 
 This module reads no files: it takes records and returns sums. :mod:`.prices` calculates the cost.
@@ -36,7 +36,7 @@ from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.transcripts import AssistantRecord, Record
 from claude_wire_kit.usage.tokens import MAX_TOKENS, AnswerTotals, cut_name
 
-#: The name of the model in lines that the CLI itself wrote in place of an answer.
+#: The model name in lines that the CLI itself wrote in place of an answer.
 SYNTHETIC = "<synthetic>"
 
 #: The size of a key in bytes.
@@ -44,16 +44,16 @@ KEY_BYTES = 16
 
 
 class Answer(NamedTuple):
-    """The usage of an answer, according to one line of a transcript."""
+    """An answer's usage, according to one line of a transcript."""
 
     key: bytes
     """A digest of the ids that identify the answer. All its lines and copies have the same key."""
     copied: bool
-    """True if the line is a copy in the file of a forked session."""
+    """True if the line is a copy in a forked session's file."""
     session: str | None
     """The session in which the answer was requested. None if the line does not say."""
     model: str
-    """The name of the model, or ``"?"``."""
+    """The model's name, or ``"?"``."""
     cwd: str | None
     """The directory that the CLI worked in."""
     agent: str | None
@@ -61,7 +61,7 @@ class Answer(NamedTuple):
     time: float | None
     """Seconds since 1970. None if the line has no valid time."""
     tokens: AnswerTotals
-    """The tokens of the answer, with ``answers`` 1 and no cost."""
+    """The answer's tokens, with ``answers`` 1 and no cost."""
 
     @property
     def prompt_tokens(self) -> int:
@@ -72,7 +72,7 @@ class Answer(NamedTuple):
 def answer_of(record: Record | Message | InvalidLine) -> Answer | None:
     """Return the usage in a record, or None if the record has none.
 
-    This also works for an assistant's record that was decoded as an :class:`UnknownMessage`, because a field of it is
+    This also works for an assistant record that was decoded as an :class:`UnknownMessage` because one of its fields is
     new or invalid.
     """
     if isinstance(record, AssistantRecord):
@@ -147,7 +147,7 @@ def _text(values: dict[str, Any], name: str) -> str | None:
 
 
 class Answers:
-    """Counts the answers in transcripts, each once, by the rules of this module.
+    """Counts each answer in transcripts once, by this module's rules.
 
     Each answer takes about 1 KB of memory. For a whole folder, use a :class:`~claude_wire_kit.usage.UsageIndex`, which
     keeps the answers on disk.
@@ -172,7 +172,7 @@ class Answers:
 
     @property
     def models(self) -> dict[str, AnswerTotals]:
-        """Return the sums, by the name of the model."""
+        """Return the sums by model name."""
         models: dict[str, AnswerTotals] = {}
         for answer in self:
             models.setdefault(answer.model, AnswerTotals()).add(answer.tokens)
@@ -180,7 +180,7 @@ class Answers:
 
 
 def key_of(*ids: str | None) -> bytes:
-    """Return the key of an answer from its message id and request id, or from the ``uuid`` of its line."""
+    """Return an answer's key from its message id and request id, or from its line's ``uuid``."""
     return digest_of("\0".join(id or "" for id in ids).encode("utf-8", "surrogatepass"))
 
 
@@ -202,5 +202,5 @@ def _seconds(stamp: str | None) -> float | None:
 def _count(number: object) -> int:
     if isinstance(number, float) and number.is_integer():
         number = int(number)
-    # Numbers that do not fit into 64 bits count as 0, as where records are read as Arrow columns.
+    # Numbers that do not fit into 64 bits count as 0, just as when records are read as Arrow columns.
     return min(max(number, 0), MAX_TOKENS) if isinstance(number, int) and number < 2**63 else 0

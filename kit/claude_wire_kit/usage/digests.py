@@ -1,7 +1,7 @@
 """Detect a damaged usage index by digests. SQLite itself reports no error for a flipped bit in a number.
 
-The digest ``sums`` covers every value of the tables that are read for each query. The table of answers is large, so the
-digest ``answers`` covers only the sum of each column for each file.
+The digest ``sums`` covers every value in the tables that each query reads. The table of answers is large, so the digest
+``answers`` only covers the sum of each column for each file.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _QUERIES = {
 
 
 def write_digests(db: sqlite3.Connection) -> None:
-    """Store the digests of what the index contains now."""
+    """Store the digests of the index's current contents."""
     for name in _QUERIES:
         db.execute("INSERT OR REPLACE INTO checks VALUES (?, ?)", (name, _digest(db, name)))
 
 
 def check_digest(db: sqlite3.Connection, name: str) -> None:
-    """Compare what the index contains with the stored digest ``name``.
+    """Compare the index's contents with the stored digest ``name``.
 
     Raises:
         sqlite3.DatabaseError: the index is damaged.

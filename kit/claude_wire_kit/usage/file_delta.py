@@ -15,11 +15,11 @@ from claude_wire.transcripts import CostStateRecord, Record
 from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire_kit.usage.rows import answers_in
 
-#: If the last bytes that were read, this many, are still the same, the file has grown and was not replaced.
+#: If this many bytes before the old end are still the same, the file grew and was not replaced.
 TAIL_BYTES = 256
 
-#: A file is searched from its end for a ``cost-state``, in blocks. The first block is small, because the last lines
-#: mostly have one. A ``cost-state`` of more than ``MAX_COST_BYTES`` may be missed.
+#: A file is searched for a ``cost-state`` from its end, in blocks. The first block is small, because the last lines
+#: usually have one. A ``cost-state`` of more than ``MAX_COST_BYTES`` may be missed.
 FIRST_BYTES, BLOCK_BYTES, MAX_COST_BYTES = 1 << 16, 1 << 20, 1 << 16
 
 #: A ``.meta.json`` above this size is not read.
@@ -44,14 +44,14 @@ _COST_STATE = msgspec.json.Decoder(_CostState)
 class FileDelta:
     """The part of a transcript that was added since the file was last read.
 
-    ``inode``, ``offset`` and ``tail`` are those of the ``state`` of the last time. If the file was replaced since then,
-    or was never read, all of it is new.
+    ``inode``, ``offset`` and ``tail`` are from the previous ``state``. If the file was replaced since then, or never
+    read before, all of it is new.
 
     Args:
-        path: the file of a session, or of a subagent.
+        path: a session's or a subagent's file.
         inode: the inode that the file had.
         offset: the number of bytes that were read.
-        tail: a digest of the last of these bytes.
+        tail: a digest of the last bytes that were read.
 
     Attributes:
         part: the new part, with the last line even if it is incomplete.
@@ -59,8 +59,8 @@ class FileDelta:
             complete line. It is 0 if an incomplete line after it has an answer: that line may read otherwise when it
             is complete, so the whole file must be read again.
         cost: the last ``cost-state`` in the new part, as the JSON ``[total, {model: cost}]``. None if there is none.
-        session: the id of the session of ``cost``.
-        bytes_read: the number of bytes read so far, without those that the caller reads from ``part``.
+        session: the id of the session that ``cost`` belongs to.
+        bytes_read: the number of bytes read so far, not counting what the caller reads from ``part``.
 
     Raises:
         OSError: the file cannot be read.
@@ -75,7 +75,7 @@ class FileDelta:
             status = os.fstat(self._file.fileno())
             self._size: int = status.st_size
             may_go_on = inode == status.st_ino and offset <= self._size
-            # For most files this is the only read: the old tail and all that is new.
+            # For most files this is the only read. It returns the old tail and everything new.
             known = offset - TAIL_BYTES if may_go_on else 0
             begin = max(known, self._size - FIRST_BYTES, 0)
             self._last, self._last_begin = b"", self._size
@@ -93,7 +93,7 @@ class FileDelta:
 
     @property
     def agent(self) -> str:
-        """Return the type of the subagent that the file belongs to, from the ``.meta.json`` beside the file."""
+        """Return the type of the subagent that the file belongs to, from the ``.meta.json`` next to the file."""
         try:
             meta = json.loads(read_small(self._path.removesuffix(".jsonl") + ".meta.json", MAX_META_BYTES))
             return str(meta["agentType"])
@@ -112,7 +112,7 @@ class FileDelta:
         return blake2b(self._bytes(max(offset - TAIL_BYTES, 0), offset), digest_size=8).digest()
 
     def _blocks(self, stop: int, more: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the new part up to ``stop`` as (offset, block), from the end. A block has ``more`` bytes after it too.
+        """Yield the new part until ``stop`` as (offset, block), from the end. A block includes ``more`` bytes after it.
 
         So a line that begins in a block is complete if it has no more than ``more`` bytes.
         """
@@ -146,7 +146,7 @@ def _cost_state(line: bytes) -> _CostState | CostStateRecord | None:
     try:
         return _COST_STATE.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        # This is another type of record, or it has something that only the decoder of records accepts, such as a lone
+        # This is another type of record, or it contains something that only the record decoder accepts, such as a lone
         # surrogate.
         records = Decoder(Record).feed(line)
         return next((record for record in records if isinstance(record, CostStateRecord)), None)

@@ -1,8 +1,8 @@
 """Keep the usage of a folder of transcripts in an SQLite file, so that the next query reads only what was added.
 
-Each answer counts once, by the rules of :mod:`claude_wire_kit.usage.answers`. SQL decides which one counts of the
-copies that several files have. The index has no text of a conversation: only paths, names of models and subagents,
-session ids, digests of answer ids, times and numbers.
+Each answer counts once, by the rules of :mod:`claude_wire_kit.usage.answers`. If several files have copies, SQL decides
+which one counts. The index contains no conversation text, only paths, model and subagent names, session ids, digests of
+answer ids, times and numbers.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ T = TypeVar("T")
 #: What the sums can be grouped by.
 By: TypeAlias = Literal["day", "week", "month", "project", "model", "session", "subagent"]
 
-#: The groups that are periods of time, with the ``strftime`` format of their names. Weeks are those of ISO 8601: they
+#: The groups that are periods of time, with the ``strftime`` format of their names. Weeks are ISO 8601 weeks, which
 #: begin on Monday.
 PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 
-#: The version of the tables below. An index of another version is rebuilt.
+#: The version of the tables below. An index with another version is rebuilt.
 VERSION = 2
 
-#: How many seconds to wait while another process writes the index.
+#: How many seconds to wait while another process is writing the index.
 BUSY_SECONDS = 30
 
-#: A time is stored as the number of quarters of an hour since 1970, because time zones differ by whole quarters.
+#: A time is stored as the number of quarter hours since 1970, because time zones differ by whole quarter hours.
 #: ``NO_TIME`` stands for a missing time or one before 1970, and ``NEVER`` is after all times.
 QUARTER_SECONDS, NO_TIME, NEVER = 900, -1, 2**62
 
-#: Files are read in groups of about this many bytes, because reading a file on its own takes as long as reading
-#: another 300 KB in a group.
+#: Files are read in groups of about this many bytes, because reading a file alone takes as long as reading 300 KB more
+#: in a group.
 GROUP_BYTES = 64 * 1024 * 1024
 
 #: Transcripts are searched in subfolders up to this depth.
@@ -79,7 +79,7 @@ ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_
   {", ".join(f"excluded.{name}" for name in _COUNTS.split(", "))})
   WHERE excluded.copied <= copied
 """
-# An answer counts in one file only: preferably one with the original, then one that still exists, then the last one.
+# An answer only counts in one file: preferably one with the original, then one that still exists, then the last one.
 _SUM = f"""
 INSERT INTO sums SELECT file, session, model, quarter, step, count(*),
   {", ".join(f"sum({name})" for name in _COUNTS.split(", "))}
@@ -90,9 +90,9 @@ FROM answers a WHERE file IN (SELECT file FROM touched) AND NOT EXISTS (
 GROUP BY 1, 2, 3, 4, 5
 """
 _SHARING = "SELECT DISTINCT b.file FROM answers a JOIN answers b ON b.key = a.key WHERE a.file = ?"
-#: An OperationalError with one of these words in its text does not mean that the index is damaged.
+#: If an OperationalError's text contains one of these words, it does not mean that the index is damaged.
 _NO_DAMAGE = ("locked", "busy", "readonly", "read-only", "disk", "full", "unable to open", "I/O", "interrupted")
-#: The columns to group by, besides model and price step. The project of a subagent's file is that of its session.
+#: The columns to group by, besides model and price step. A subagent's file belongs to its session's project.
 _GROUPS = {
     **dict.fromkeys(PERIODS, "s.quarter"),
     "project": "s.session, f.project",
@@ -102,17 +102,17 @@ _GROUPS = {
 
 
 class OwnCost(NamedTuple):
-    """The cost of a session according to the CLI: the last ``cost-state`` in its file, in US dollars."""
+    """A session's cost in US dollars according to the CLI: the last ``cost-state`` in its file."""
 
     total: float
     models: dict[str, float]
 
 
 class _Change(NamedTuple):
-    """A file that is new or has changed."""
+    """A file that is new or changed."""
 
     path: bytes
-    #: The row of the file in the index. None for a new file.
+    #: The file's row in the index. None for a new file.
     row: tuple[Any, ...] | None
     news: FileDelta
 
@@ -122,7 +122,7 @@ class _Change(NamedTuple):
 
 
 class UsageIndex:
-    """The token usage of the transcripts in a folder. It is a context manager, and only for one thread.
+    """The token usage of a folder's transcripts. This is a context manager, for one thread only.
 
     ::
 
@@ -130,25 +130,25 @@ class UsageIndex:
             for day, models in index.sums("day").items():
                 print(day, {model: totals.output_tokens for model, totals in models.items()})
 
-    The folder is scanned at the first query and at each :meth:`refresh`. New files are read; of a file that has grown,
-    the new part is read; a file that has shrunk or was replaced is read again as a whole. Deleted files still count,
-    because the CLI deletes old transcripts. :meth:`prune` removes them from the sums.
+    The first query and each :meth:`refresh` scan the folder. They read new files, and the new part of a file that grew.
+    If a file shrank or was replaced, they read the whole file again. Deleted files still count, because the CLI deletes
+    old transcripts. :meth:`prune` removes them from the sums.
 
     Args:
-        folder: the folder ``projects`` in the CLI's configuration folder, or another one. All ``.jsonl`` files in it
-            and its subfolders are read.
-        file: the file of the index. The default is that of :func:`default_file`. With ``":memory:"`` nothing is stored.
+        folder: the folder ``projects`` in the CLI's configuration folder, or another folder. All ``.jsonl`` files in
+            the folder and its subfolders are read.
+        file: the index file. The default is :func:`default_file`. With ``":memory:"`` nothing is stored.
         on_file: called before a file is read, with the number of files read so far and the number of files to read.
 
     Attributes:
-        file: the file of the index. None if nothing is stored.
-        notes: texts that say that the index was damaged, of another version, or not writable. The sums are right
+        file: the index file. None if nothing is stored.
+        notes: messages that the index was damaged, had another version, or was not writable. The sums are correct
             even then.
         unreadable: the files and folders that could not be read.
-        files_read: the number of files that were read, in whole or in part.
+        files_read: the number of files that were read, completely or in part.
         bytes_read: the number of bytes that were read.
         files: the number of files in the folder.
-        bytes: the size of these files.
+        bytes: the total size of these files.
         gone: the paths of deleted files whose answers still count.
 
     Raises:
@@ -176,7 +176,7 @@ class UsageIndex:
         self._on_file = on_file
         self._is_fresh = False
         self._names: dict[str, int] = {}
-        #: The ids of names that are still UTF-8, so that each name is decoded only once.
+        #: The ids of names that are still UTF-8, so that each name is only decoded once.
         self._ids: dict[bytes, int] = {}
 
     def __enter__(self) -> Self:
@@ -189,7 +189,7 @@ class UsageIndex:
         return f"<UsageIndex: {self.files:,} files, {self.bytes:,} bytes>"
 
     def close(self) -> None:
-        """Close the index. If a query was interrupted, what it read is read again the next time."""
+        """Close the index. If a query was interrupted, the next query reads the same files again."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -201,7 +201,7 @@ class UsageIndex:
         self._safely(lambda db: None)
 
     def prune(self) -> int:
-        """Remove deleted files from the sums, and return their number."""
+        """Remove deleted files from the sums, and return the number of deleted files."""
 
         def forget(db: sqlite3.Connection) -> int:
             db.execute("BEGIN IMMEDIATE")
@@ -228,17 +228,17 @@ class UsageIndex:
         zone: tzinfo | None = None,
         prices: Prices = PRICES,
     ) -> dict[str, dict[str, AnswerTotals]]:
-        """Return the sums for each group, by the names of the groups and the models. The groups are sorted by name.
+        """Return the sums for each group, by group name and model name. The groups are sorted by name.
 
         Args:
             by: what to group by. A day has a name like ``2026-11-23``, a week ``2026-W48``, and a month ``2026-11``. A
-                project is named by the directory in which the session began, a session by its id, and a subagent by
-                its type; the main loop is ``main``. An unknown one is ``""``.
+                project is named after the directory in which the session began, a session after its id, and a subagent
+                after its type; the main loop is ``main``. An unknown name is ``""``.
             since: the first day to count.
             until: the last day to count.
-            project: count only the sessions of this directory.
-            zone: the time zone in which days begin. The default is that of this computer.
-            prices: the prices from which ``cost_usd`` is calculated.
+            project: count only this directory's sessions.
+            zone: the time zone in which days begin. The default is this computer's time zone.
+            prices: the prices for calculating ``cost_usd``.
 
         Raises:
             ValueError: ``by`` is unknown, or the price of a model in the folder is invalid.
@@ -284,7 +284,7 @@ class UsageIndex:
 
     def own_costs(self) -> dict[str, OwnCost]:
         """Return the costs that the CLI itself stored, by session id. Sessions without a stored cost are left out."""
-        # Of several files of a session, the last one in this order counts, as with answers.
+        # If a session has several files, the last one in this order counts, as with answers.
         query = (
             "SELECT n.name, f.cost FROM files f JOIN names n ON n.id = f.session WHERE f.cost IS NOT NULL "
             "ORDER BY f.gone DESC, f.path"
@@ -294,7 +294,7 @@ class UsageIndex:
         )
 
     def _namer(self, db: sqlite3.Connection, by: By, zone: tzinfo | None) -> Callable[..., str]:
-        """Return a function that takes the columns a row is grouped by, and returns the name of its group."""
+        """Return a function that takes the columns that a row is grouped by, and returns the group's name."""
         if by in ("model", "subagent"):
             return str
         if by in PERIODS:
@@ -315,11 +315,11 @@ class UsageIndex:
     # --- the file of the index ----------------------------------------------------------------------------------------
 
     def _safely(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Bring the index up to date, then run ``work``. A damaged index is rebuilt, or done without."""
+        """Update the index, then run ``work``. A damaged index is rebuilt, or if that fails, not used."""
         for mend in (self._rebuild, self._do_without):
             try:
                 return work(self._refreshed())
-            except sqlite3.ProgrammingError:  # another thread uses it, or it is closed
+            except sqlite3.ProgrammingError:  # another thread is using it, or it is closed
                 raise
             # A damaged value may be invalid UTF-8, invalid JSON, or of another type.
             except (sqlite3.Error, UnicodeDecodeError, json.JSONDecodeError, TypeError, OverflowError) as error:
@@ -347,7 +347,7 @@ class UsageIndex:
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
             if self.file is not None:
-                with suppress(OSError):  # the error of SQLite below says more
+                with suppress(OSError):  # SQLite's error below says more
                     self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     os.close(os.open(self.file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
             self._db = sqlite3.connect(self.file or ":memory:", timeout=BUSY_SECONDS, isolation_level=None)
@@ -379,7 +379,7 @@ class UsageIndex:
                     # A `tool-results` folder holds many files, none of them a transcript.
                     elif levels and entry.name != b"tool-results" and entry.is_dir(follow_symlinks=False):
                         yield from self._walk(name + b"/", levels - 1)
-                except FileNotFoundError:  # deleted meanwhile
+                except FileNotFoundError:  # deleted in the meantime
                     continue
                 except OSError:
                     self.unreadable.append(self._path(name))
@@ -468,7 +468,7 @@ class UsageIndex:
         try:
             names = [os.fsencode(change.news.part.path) for change in group]
             found = answers_in([change.news.part for change in group])
-            if len(group) == 1:  # its path is not needed to find its answers, so it need not be UTF-8
+            if len(group) == 1:  # its path is not needed to find its answers, so the path does not need to be UTF-8
                 yield group[0], next(iter(found.values()), none)
                 return
             for name in names:
@@ -484,7 +484,7 @@ class UsageIndex:
     def _take(self, db: sqlite3.Connection, group: list[_Change], *, alone: bool) -> set[int]:
         """Store the answers in the new part of each file. Return the ids of the files whose sums change.
 
-        With ``alone``, the index has no other files that may have the same answers.
+        With ``alone``, the index does not have other files with the same answers.
         """
         touched: set[int] = set()
         ids: list[int] = []

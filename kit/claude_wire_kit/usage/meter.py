@@ -1,4 +1,4 @@
-"""Measure the usage of a stream of messages: tokens and cost, by turn, model and session.
+"""Measure a message stream's usage: tokens and cost, by turn, model and session.
 
 ::
 
@@ -12,16 +12,16 @@
             print(turn.cost_usd, turn.tokens.output_tokens)
     print(meter.total.cost_usd, meter.total.models, meter.sessions)
 
-Do not add up ``total_cost_usd`` or ``modelUsage`` of several results: both are running totals of the session, which
-also go on when the session is resumed or forked, so most of the usage would count twice. A :class:`UsageMeter` adds up
-what each result has used since the result before it.
+Do not add up ``total_cost_usd`` or ``modelUsage`` from several results. Both are running totals of the session, and
+continue when the session is resumed or forked, so most of the usage would count twice. A :class:`UsageMeter` adds up
+what was used between each result and the previous one.
 
-``Session.ask()`` returns the last result of a run. If a turn has failed, it raises a ``TurnError``, whose ``result``
-also counts: ``meter.add(error.result)``. If subagents work in the background, each of them starts another turn when it
-ends, with a result of its own. ``ask()`` returns or raises only one of these results. ``receive_run()`` returns all of
-them, so use it if the meter has to count them all.
+``Session.ask()`` returns the last result of a run. If a turn failed, it raises a ``TurnError``, whose ``result`` also
+counts: ``meter.add(error.result)``. If subagents work in the background, each of them starts another turn with another
+result when it ends. ``ask()`` only returns or raises one of these results. ``receive_run()`` returns all of them, so
+use it if the meter must count them all.
 
-A meter does no input or output, and takes at most 20 MB of memory, whatever the stream contains.
+A meter does no I/O, and takes at most 20 MB of memory, whatever the stream contains.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MAX_MODELS = 50
 #: A model or session whose name has more characters is counted as :data:`OTHERS`.
 MAX_NAME_CHARS = 200
 
-#: A meter has at most this many rows, one for each model of each session. When it has them, a turn with a model that is
+#: A meter has at most this many rows, one for each model in each session. When it is full, a turn with a model that is
 #: new in its session is counted as :data:`OTHERS`. Running totals have the same limit.
 MAX_ROWS = 4096
 
@@ -62,7 +62,7 @@ N = TypeVar("N", int, float)
 
 @dataclass
 class ModelTotals(Tokens):
-    """The usage of one model, including that of subagents."""
+    """One model's usage, including subagents."""
 
     cost_usd: float = 0.0
     """In US dollars, as calculated by the CLI."""
@@ -80,21 +80,21 @@ class Totals(Sums):
     turns: int = 0
     """The number of results that were counted."""
     num_turns: int = 0
-    """The sum of the results' ``num_turns``, which is the number of answers of the model."""
+    """The sum of the results' ``num_turns``, which is the number of the model's answers."""
     cost_usd: float = 0.0
     """In US dollars, as calculated by the CLI, including subagents."""
     duration_ms: float = 0.0
-    """The time of the turns in milliseconds, including the time spent waiting for permissions."""
+    """The duration of the turns in milliseconds, including the time spent waiting for permissions."""
     duration_api_ms: float = 0.0
-    """The time of the requests to the API, in milliseconds.
+    """The duration of the API requests, in milliseconds.
 
-    In the first turn of a resumed session, it includes the time of earlier requests. No field of a result says how much
-    that is.
+    In the first turn of a resumed session, it includes the duration of earlier requests. Results have no field that
+    says how long the earlier requests took.
     """
     models: dict[str, ModelTotals] = field(default_factory=lambda: dict[str, ModelTotals]())
-    """The usage of each model, including subagents, by its name."""
+    """Each model's usage, including subagents, by model name."""
     main_loop: Tokens = field(default_factory=Tokens)
-    """The sum of the results' ``usage``, which is that of the main loop without subagents."""
+    """The sum of the results' ``usage``, which is the main loop's usage without subagents."""
 
     @property
     def tokens(self) -> Tokens:
@@ -106,34 +106,34 @@ class Totals(Sums):
 
 
 class UsageMeter:
-    """Adds up the usage in the results of a stream.
+    """Adds up the usage in a stream's results.
 
-    Add every message, or only the results: other messages are ignored. The stream may have messages of several
-    sessions. A result with the ``uuid`` of an earlier one is not counted again. The sums include subagents. A turn
+    Add every message, or only the results; other messages are ignored. The stream may contain messages from several
+    sessions. A result with the same ``uuid`` as an earlier one is not counted again. The sums include subagents. A turn
     without a result, as at the end of a stream that was cut off, is not counted, because its usage is not known.
 
-    The meter adds a result's ``model_usage_since_last_result``, which is also right when a session was resumed or
-    forked. Results of older CLIs and other dialects lack this field. For them, the meter adds the growth of the
-    session's running totals since its previous result. So with such a CLI the first result of a resumed session counts
-    all of the earlier usage, unless this meter has already counted it. If a running total has shrunk, the CLI has
-    started again at zero.
+    The meter adds a result's ``model_usage_since_last_result``, which is also correct for a resumed or forked session.
+    Results of older CLIs and other dialects lack this field. For them, the meter adds the growth of the
+    session's running totals since its previous result. So with these, the first result of a resumed session counts all
+    of the earlier usage, unless this meter already counted it. If a running total shrank, the CLI started again at
+    zero.
 
-    Results include requests of the CLI's own, such as for compaction and titles. Transcripts on disk do not have them.
+    Results include the CLI's own requests, such as for compaction and titles. Transcripts on disk do not.
 
     Attributes:
         total: the usage of all sessions.
-        sessions: the usage of each session by its id, in the order of their first results. None is the key for results
-            without a session id.
+        sessions: each session's usage by session id, in the order of the first results. The key for results without a
+            session id is None.
     """
 
     def __init__(self) -> None:
         self.total: Totals = Totals()
         self.sessions: dict[str | None, Totals] = {}
-        # For each session, the running totals of its last result: cost, time in the API, and models.
+        # For each session, the running totals in its last result: cost, API time, and models.
         self._running: dict[Key | None, Totals] = {}
-        # The number of models in all of `sessions`, and in all of `_running`.
+        # The total number of models in `sessions`, and in `_running`.
         self._rows = self._running_rows = 0
-        # The uuids of the latest results.
+        # The latest results' uuids.
         self._counted = Ids(MAX_RESULTS)
 
     def __repr__(self) -> str:
@@ -144,8 +144,8 @@ class UsageMeter:
         """Count the next message.
 
         Returns:
-            The usage of the turn, if ``message`` is the result of one. None for other messages, and for a result that
-            was counted before.
+            The turn's usage if ``message`` is a result. None for other messages, and for a result that was already
+            counted.
 
         Raises:
             TypeError: ``message`` is not a message, but for example a dict of ``Decoder(dict)``, or a list.
@@ -213,7 +213,7 @@ def _short(name: str) -> str:
 
 
 def models_of(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:
-    """Convert a ``modelUsage``, and apply the limits of a meter."""
+    """Convert a ``modelUsage``, and apply a meter's limits."""
     models: dict[str, ModelTotals] = {}
     for name, usage in (usages or {}).items():
         key = name_within(models, _short(name), MAX_MODELS)
@@ -248,7 +248,7 @@ def _tokens(usage: Usage) -> Tokens:
 
 
 def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -> dict[str, ModelTotals]:
-    """Return the growth of running totals. If one has shrunk or is missing, all have started again at zero."""
+    """Return the growth of running totals. If one shrank or is missing, all of them started again at zero."""
     empty = ModelTotals()
     anew = any(
         getattr(now.get(name, empty), each.name) < getattr(model, each.name)
@@ -256,7 +256,7 @@ def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -
         for each in fields(model)
     )
     grown = {name: replace(model) for name, model in now.items()}
-    for name in () if anew else before.keys() & grown.keys():  # a model without use may be missing
+    for name in () if anew else before.keys() & grown.keys():  # a model that was not used may be missing
         model = before[name]
         for each in fields(model):
             setattr(grown[name], each.name, getattr(grown[name], each.name) - getattr(model, each.name))
@@ -264,5 +264,5 @@ def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -
 
 
 def _grown(total: float, before: float) -> float:
-    """Return the growth of a running total. A total that has shrunk has started again at zero."""
+    """Return the growth of a running total. A total that shrank started again at zero."""
     return total - before if total >= before else total

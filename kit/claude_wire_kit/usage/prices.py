@@ -1,7 +1,7 @@
-"""Calculate the cost of tokens by the small table of prices here, or by a file in LiteLLM's format.
+"""Calculate the cost of tokens with this module's small price table, or with a file in LiteLLM's format.
 
-Prices are in US dollars for a million tokens. ``PRICES`` has the prices by which CLI 2.1.331 calculates ``costUSD``.
-They are those of the API's standard tier, without batch discount, surcharges for the fast mode or a region, and web
+Prices are in US dollars per million tokens. ``PRICES`` has the prices that CLI 2.1.331 uses to calculate ``costUSD``.
+They are the prices of the API's standard tier, without batch discount, surcharges for fast mode or a region, and web
 searches.
 """
 
@@ -21,7 +21,7 @@ from claude_wire_kit.usage.tokens import Tokens
 #: A model may have higher prices for a prompt with more than one of these numbers of tokens.
 PROMPT_STEPS = 100_000, 200_000
 
-#: The largest file of prices that is read. LiteLLM's own file has 1.6 MB.
+#: Maximum size in bytes of a price file. LiteLLM's own file has 1.6 MB.
 MAX_BYTES = 64 * 1024 * 1024
 
 _DATE = re.compile(r"[-@](\d{8}|latest)$")
@@ -29,7 +29,7 @@ _PROVIDER = re.compile(r"^(?:(?:us|eu|apac|global)\.)?anthropic[./]|-v\d+(?::\d+
 
 
 class Price(NamedTuple):
-    """The prices of a model, for a million tokens of each kind."""
+    """A model's prices, per million tokens of each kind."""
 
     input: float
     output: float
@@ -43,10 +43,10 @@ class Price(NamedTuple):
     """
 
     def cost(self, tokens: Tokens, step: int = 0) -> float:
-        """Return the cost of ``tokens``, used by requests whose prompts all had the same :func:`step_of`."""
+        """Return the cost of ``tokens``, for requests whose prompts all had the same :func:`step_of`."""
         if self.long is not None and step >= self.long[0]:
             return self.long[1].cost(tokens)
-        # CLIs that do not report how long tokens stay in the cache kept them for five minutes.
+        # CLIs that do not report how long tokens stay in the cache keep them for five minutes.
         short = tokens.cache_creation_input_tokens - tokens.cache_creation_1h
         return (
             tokens.input_tokens * self.input
@@ -65,19 +65,19 @@ def step_of(prompt_tokens: int) -> int:
 
 
 class Prices(NamedTuple):
-    """A table of prices, and its name, which is shown with each sum."""
+    """A price table, and its name, which is shown with each sum."""
 
     name: str
-    """For example ``list prices of 2026-11-22``. For a file, its name and date."""
+    """The table's name, such as ``list prices of 2026-11-22``. For a file, its name and date."""
     models: Mapping[str, Price]
 
     def of(self, model: str) -> Price | None:
-        """Return the price of a model, or None for an unknown one.
+        """Return a model's price, or None for an unknown model.
 
         The name may begin with a provider and end with a date.
 
         Raises:
-            ValueError: a price of the model is negative, not finite, or not a number.
+            ValueError: one of the model's prices is negative, not finite, or not a number.
         """
         plain = _PROVIDER.sub("", model)
         names = model, plain, _DATE.sub("", plain)
@@ -90,7 +90,7 @@ class Prices(NamedTuple):
     def load(cls, path: str | os.PathLike[str]) -> Prices:
         """Read a file in the format of LiteLLM's ``model_prices_and_context_window.json``.
 
-        These fields of a model are used: ``input_cost_per_token``, ``output_cost_per_token``,
+        These fields of each model are used: ``input_cost_per_token``, ``output_cost_per_token``,
         ``cache_creation_input_token_cost``, ``cache_read_input_token_cost``, and
         ``cache_creation_input_token_cost_above_1hr``, which by default is twice the first one. The same fields with
         ``_above_100k_tokens`` or ``_above_200k_tokens`` have the prices of long prompts. A model that lacks another
@@ -98,8 +98,8 @@ class Prices(NamedTuple):
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it is not a JSON object, or larger than 64 MiB, or one of these prices is not a number from 0
-                to below 1. The text names the model and the field.
+            ValueError: the file is not a JSON object, or is larger than 64 MiB, or one of these prices is not at least
+                0 and below 1. The text names the model and the field.
         """
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -107,7 +107,7 @@ class Prices(NamedTuple):
         if len(data) > MAX_BYTES:
             raise ValueError(f"more than {MAX_BYTES:,} bytes")
         try:
-            # A NaN is accepted here, so that the error for it can name the model.
+            # NaN is accepted here, so that its error can name the model.
             table = json.loads(data)
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
@@ -140,7 +140,7 @@ def _listed_at(model: str, row: dict[str, Any], end: str) -> Price | None:
 
 
 def _million(model: str, name: str, value: Any) -> float | None:
-    """Convert the price for one token to that for a million. Return None if the file has no such price."""
+    """Convert a price per token to a price per million tokens. Return None if the file does not have the price."""
     if value is None:
         return None
     if not _is_number(value) or not 0 <= value < 1:

@@ -1,8 +1,8 @@
-"""Read the answers in parts of files as columns, which is several times as fast as reading records.
+"""Read the answers in parts of files as columns, which is several times faster than reading records.
 
-The columns come in the structs of Arrow's C data interface. This module can read only the types of the columns that it
-asks for: strings, numbers and times. Strings are kept as bytes, because most of them are ids and names that were
-decoded before.
+The columns arrive in the structs of Arrow's C data interface. This module can only read the column types that it asks
+for: strings, numbers and times. Strings are kept as bytes, because most of them are ids and names that were already
+decoded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SYNTHETIC = SYNTHETIC.encode()
 
 
 class Row(NamedTuple):
-    """The usage of an answer, according to its last line in a part of a file. Strings are in UTF-8."""
+    """An answer's usage, according to its last line in a part of a file. Strings are in UTF-8."""
 
     key: bytes
     #: The session in which a copied answer was requested. None for an original.
@@ -32,8 +32,8 @@ class Row(NamedTuple):
     cwd: bytes | None
     #: Microseconds since 1970.
     time: int | None
-    #: The numbers of tokens, in the order of the fields of :class:`~claude_wire_kit.usage.Tokens`. A number that the
-    #: line lacks is None.
+    #: The token counts, in the field order of :class:`~claude_wire_kit.usage.Tokens`. A count that is missing in the
+    #: line is None.
     counts: tuple[int | None, ...]
 
     @property
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 def answers_in(parts: Sequence[Range]) -> dict[bytes, list[Row]]:
-    """Return the answers in parts of different files, each once. Answers that the CLI made up are left out.
+    """Return each answer in parts of different files once. Answers that the CLI made up are left out.
 
     The keys are the paths in UTF-8, with U+FFFD for bytes that are not UTF-8. A part without answers has no key.
 
@@ -63,7 +63,7 @@ def answers_in(parts: Sequence[Range]) -> dict[bytes, list[Row]]:
             if before is not None:
                 if before[4] is None and asked_in is not None:  # a copy does not replace an original
                     continue
-                del answers[answer]  # a later line replaces an earlier one, and comes at its own place
+                del answers[answer]  # a later line replaces an earlier one, and is stored at its own place
             answers[answer] = row
     return {path: [_row(*row) for row in answers.values()] for path, answers in files.items()}
 

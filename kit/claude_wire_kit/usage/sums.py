@@ -1,4 +1,4 @@
-"""Sums of numbers, some of them by name.
+"""Add up numbers, some of them by name.
 
 The number of names is limited, because a stream may have any number of different names.
 """
@@ -17,7 +17,7 @@ OTHERS = "(others)"
 
 
 def name_within(known: Mapping[Any, object], name: Any, most: int) -> Any:
-    """Return ``name``, or :data:`OTHERS` if it is new and ``most`` names are known already."""
+    """Return ``name``, or :data:`OTHERS` if it is new and ``most`` names are already known."""
     return name if name in known or len(known) < most else OTHERS
 
 
@@ -26,7 +26,7 @@ class Sums:
     """A dataclass whose fields are numbers, other sums, or dicts from names to either."""
 
     most_names: ClassVar[int]
-    """The limit for the number of names in each dict."""
+    """Maximum number of names in each dict."""
 
     def add(self, other: Self) -> None:
         """Add each field of ``other``. Fields that only a subclass has are ignored."""

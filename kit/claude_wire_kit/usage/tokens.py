@@ -1,4 +1,4 @@
-"""Numbers of tokens, for each kind that has a price of its own."""
+"""Count tokens, separately for each kind that has its own price."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cut_name(name: str | None) -> str | None:
 
 @dataclass
 class Tokens(Sums):
-    """Numbers of tokens. ``input_tokens`` does not include the tokens written to or read from the cache."""
+    """Token counts. ``input_tokens`` does not include the tokens written to or read from the cache."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -36,17 +36,17 @@ class Tokens(Sums):
 
     @property
     def total(self) -> int:
-        """Return the number of all tokens, read and written."""
+        """Return the total number of tokens, read and written."""
         return self.input_tokens + self.output_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
 
 
 @dataclass
 class AnswerTotals(Tokens):
-    """The usage of several answers of the model in transcripts."""
+    """The usage of several of the model's answers in transcripts."""
 
     answers: int = 0
     """The number of answers."""
     cost_usd: float = 0.0
-    """In US dollars, calculated from a price table; excludes the answers counted in ``unpriced``."""
+    """The cost in US dollars, calculated from a price table, without the answers counted in ``unpriced``."""
     unpriced: int = 0
-    """The number of answers of models that are not in the table of prices."""
+    """The number of answers from models that are not in the price table."""
