@@ -1,4 +1,4 @@
-"""The command ``claude-wire``. Each subcommand is a module; those of ``claude-wire supervisor`` have a folder.
+"""The command ``claude-wire``. Each subcommand is a module; the ``claude-wire supervisor`` subcommands have a folder.
 
 ``start`` is the entry point, ``app`` finds the subcommand, and ``shared`` has code that several subcommands use.
 """

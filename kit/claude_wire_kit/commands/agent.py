@@ -50,7 +50,7 @@ def agent(script: str, flags: tuple[str, ...]) -> None:
 
 
 def _imported(path: str) -> ModuleType:
-    # The file's own name may be the name of a loaded module, so use a fixed one.
+    # A loaded module may have the same name as the file, so use a fixed name.
     spec = importlib.util.spec_from_file_location(NAME, path, loader=SourceFileLoader(NAME, path))
     assert spec is not None
     assert spec.loader is not None
@@ -67,7 +67,7 @@ def _imported(path: str) -> ModuleType:
 
 
 def _tell(error: Exception, path: str) -> NoReturn:
-    """Print an error of the agent's file, and exit. The traceback begins with the first frame in that file."""
+    """Print an error from the agent's file, and exit. The traceback begins with the first frame in that file."""
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename != path:
         frame = frame.tb_next

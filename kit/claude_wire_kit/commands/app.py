@@ -45,7 +45,7 @@ class _Commands(SuggestingGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        # The subcommand "supervisor" has subcommands of its own, so it is not a module but a folder.
+        # The subcommand "supervisor" has its own subcommands, so it is a folder, not a module.
         module = "supervisor.command" if cmd_name == "supervisor" else cmd_name
         command: click.Command = getattr(import_module(f"claude_wire_kit.commands.{module}"), cmd_name)
         return command
@@ -113,7 +113,7 @@ def invoke() -> int:
     except OSError as error:
         if error.filename is not None:
             raise
-        # Subcommands report errors of files and child processes themselves, so this is an error of the output.
+        # Subcommands report file and child process errors themselves, so this is an output error.
         signals.discard_output()
         return _ended(Failure(f"the output cannot be written: {error.strerror}"))
     except click.Abort:

@@ -47,7 +47,7 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
 
 
 def _check_as_text(files: tuple[str, ...]) -> Summary:
-    """Check the files, and print each invalid line immediately. So a file with only invalid lines takes no memory."""
+    """Check the files, and print each invalid line immediately, so a file with only invalid lines takes no memory."""
     total, width = Summary(), width_of(Output())
 
     def say(line: str) -> None:

@@ -72,7 +72,7 @@ def conform(
                 printed([*in_words(outcome), ""], terminal_width())
     except OSError as error:
         raise Failure(f"{display_name(error.filename or command[0])}: {error.strerror}") from error
-    finally:  # after Ctrl-C, too
+    finally:  # also after Ctrl-C
         pool.shutdown(wait=False, cancel_futures=True)
         runner.kill()
         pool.shutdown()

@@ -103,7 +103,7 @@ def _measure(recorded: bytes, console: Output) -> None:
 
 
 def _headline(results: Lap, laps: list[Lap], size: int) -> str:
-    """Compare the time for finding the result lines with the time that other decoders need for all lines."""
+    """Compare the time to find the result lines with the time that other decoders need for all lines."""
     others = [lap for lap in laps if "loads" in lap.name]
     ratios = ", ".join(f"{lap.seconds / results.seconds:.1f} x as fast as {lap.name}" for lap in others)
     return (

@@ -21,7 +21,7 @@ def _fault(name: str, make: Callable[..., Fault], metavar: str, help: str) -> Ca
     """Return a decorator for an option that adds a fault. The user may repeat it.
 
     Args:
-        make: makes the fault of the option's values.
+        make: creates the fault from the option's values.
         metavar: one word for each value: ``SECONDS`` is a float, any other word an integer.
     """
     kinds = [float if word == "SECONDS" else int for word in metavar.split()]
@@ -103,7 +103,7 @@ def replay(
 
     BYTE and LINE are counted in the recorded standard output; LINE 1 is the first.
     """
-    # A script may later run without a terminal, even if it is written at one.
+    # A script may later run without a terminal, even if it is written in one.
     wait = not no_wait and (script is not None or not os.isatty(0))
     try:
         recorded = Recording.load(recording)

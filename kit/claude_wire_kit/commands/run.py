@@ -111,7 +111,7 @@ def run(
 
 
 def _refuse_flags_of_a_cli(context: click.Context) -> None:
-    """Refuse options that only affect a CLI that this command starts itself."""
+    """Refuse options that only affect CLIs that this command starts itself."""
     for parameter in context.command.params:
         name = parameter.name or ""
         # click 8.1 reports COMMANDLINE as the source of FLAGS even if there are none.

@@ -24,7 +24,7 @@ from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
 #: The width of a row in columns if the output is not a terminal.
 PLAIN_WIDTH = 160
 
-#: Limit for the characters of a match, and how many characters before and after it may be shown.
+#: Maximum number of characters of a match, and of characters before and after it, to show.
 MATCH_CHARS, AROUND_CHARS = 80, 400
 
 
@@ -38,7 +38,7 @@ class _Match(NamedTuple):
 class _Found(NamedTuple):
     session: SessionInfo
     matches: list[_Match]
-    #: The number of matches of the session that are not in ``matches``.
+    #: The number of the session's matches that are not in ``matches``.
     more: int
 
 
@@ -115,7 +115,7 @@ class _Search(NamedTuple):
     tools: set[str]
     project: str | None
     period: Period
-    #: Limit for the matches that are shown of a session.
+    #: Maximum number of matches to show for a session.
     most: int
 
     def sessions(self, folder: str, progress: Progress) -> Iterator[_Found]:
@@ -127,7 +127,7 @@ class _Search(NamedTuple):
                 continue
             try:
                 session = session_info(path)
-            except OSError:  # the file was deleted meanwhile
+            except OSError:  # the file was deleted in the meantime
                 continue
             if self.project is None or session.project == self.project:
                 yield _Found(session, *found)
@@ -138,7 +138,7 @@ class _Search(NamedTuple):
         return not self.period.is_limited or self.period.has(moment := _moment(said.time), moment)
 
     def _may_be_in(self, path: Path) -> bool:
-        # A file was changed after its last record, so an old file has no new record.
+        # A file changes after its last record, so an old file does not have new records.
         return not self.period.begins_after(path.stat().st_mtime) and self.pattern.may_be_in(path)
 
     def _matches(self, session: Path) -> tuple[list[_Match], int]:
@@ -203,5 +203,5 @@ def _row(label: str, match: _Match, room: int) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a text with each white space replaced by one blank, safe to print."""
+    """Return a text with each run of white space replaced with one blank, safe to print."""
     return re.sub(r"\s+", " ", printable(text))

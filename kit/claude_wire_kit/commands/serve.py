@@ -104,7 +104,7 @@ def _config(path: str | None) -> Config:
 
 
 def _config_here(wanted: str) -> Config:
-    """Return the configuration for a user who has no file: sessions in the current folder, with this environment."""
+    """Return the configuration for a user without a file: sessions in the current folder, with this environment."""
     from claude_wire_kit.web import Config, Profile
 
     try:
@@ -125,7 +125,7 @@ def _demo_config(project: Path) -> Config:
 
 
 async def _begin_demo(state: StateFolder, config: Config) -> None:
-    """Start the session of the demo, and send its first prompt."""
+    """Start the demo's session, and send its first prompt."""
     from claude_wire_kit.web.service import Service
 
     service = Service(connect(state.path), config)
@@ -210,7 +210,7 @@ def _opened(state: StateFolder, url: str) -> Generator[None]:
     path = os.path.join(state.path, f"open-{os.getpid()}.html")
     with open(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="ascii") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={url}">\n')
-    # In a thread, because a browser may take seconds to start, and the service must run before it loads the page.
+    # In a thread, because a browser may take seconds to start, and the service must be running when it loads the page.
     threading.Thread(target=webbrowser.open, args=(Path(path).as_uri(),), daemon=True).start()
     try:
         yield

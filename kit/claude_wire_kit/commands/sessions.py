@@ -26,7 +26,7 @@ TEXT_CHARS = 200
 
 #: How many days the CLI keeps a session by default.
 DEFAULT_DAYS_KEPT = 30
-#: Size limit in bytes for the CLI's settings file. A larger one is not read.
+#: Maximum size in bytes of the CLI's settings file. A larger one is not read.
 MAX_SETTINGS_BYTES = 1024 * 1024
 
 #: If the CLI will delete a session within this time, the output says so.
@@ -144,7 +144,7 @@ def _days_kept(folder: str) -> float | None:
 
 
 def _kept_until(session: SessionInfo, days: float | None) -> datetime | None:
-    """Return the time after which the CLI may delete a session: ``days`` after the last change of its file."""
+    """Return the time after which the CLI may delete a session: ``days`` after its file last changed."""
     if days is None:
         return None
     try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-#: The exit code that shells report for a process that SIGINT has ended.
+#: The exit code that shells report for a process that SIGINT ended.
 INTERRUPTED = 128 + 2
 
 
 def main() -> None:
-    """Run the command with the arguments of the process, and exit.
+    """Run the command with the process's arguments, and exit.
 
     The exit code is the subcommand's, 2 for wrong usage or output that cannot be written, 130 after Ctrl-C. If the
     reader of its output has ended, the command ends by SIGPIPE, like other programs.
@@ -33,7 +33,7 @@ def _open_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # open() uses the lowest free descriptor, which is that of the closed stream.
+            # open() uses the lowest free descriptor, which is the closed stream's.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             if number:  # sys.stdin stays None, so that reading a closed standard input is an error
                 setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open until exit

@@ -1,6 +1,6 @@
 # pyright: basic, reportMissingImports=false
 # pyright is also run where pyarrow is not installed, so it must not report the missing import.
-"""Write a table of lines as Parquet or CSV files, with threads, in bounded memory. Either all files appear, or none."""
+"""Write a table of lines as Parquet or CSV files, with threads, in bounded memory. All files appear, or none."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 #: A thread reads this many bytes of the source files, makes a table of them, and writes it as one file.
 PART_BYTES = 16 * 1024 * 1024
-#: Limit for the rows of one file of ``answers``.
+#: Maximum number of rows in one ``answers`` file.
 PART_ROWS = 100_000
-#: Limit for the problems in the sum of several reports.
+#: Maximum number of problems in the sum of several reports.
 MAX_PROBLEMS = 100
-#: Hive's name for the folder of rows without a day. Readers turn it into null.
+#: Hive's name for the folder with rows without a day. Readers turn it into null.
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 _NUMBERS = "bytes", "lines", "skipped", "rows", "decoded", "invalid"
 
@@ -108,7 +108,7 @@ def export(
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)
         for each in made:
-            with suppress(OSError):  # another program has put a file into the folder
+            with suppress(OSError):  # another program put a file into the folder
                 os.rmdir(each)
         raise
 
@@ -148,7 +148,7 @@ def _export(
     pool: ThreadPoolExecutor,
     on_part: Callable[[int, int], object],
 ) -> Exported:
-    """Read and write the parts in the pool. After an error, no further part is started."""
+    """Read and write the parts in the pool. After an error, do not start more parts."""
 
     def write_part(number: int, part: list[Range]) -> tuple[int, int, Report]:
         found = scan(part, cast("Any", name))
@@ -207,7 +207,7 @@ def _pieces(stream: Any) -> Iterator[Table]:
 
 
 class _Writer:
-    """Writes tables as files in a folder, each perhaps split by day."""
+    """Writes tables as files in a folder, split by day if asked to."""
 
     def __init__(
         self, folder: str, format: Format, zone: str | None, within: tuple[datetime | None, datetime | None]
@@ -250,7 +250,7 @@ class _Writer:
         if self._zone != "UTC":
             zoned = times.cast(pyarrow.timestamp("us", tz=self._zone))
             times = compute.local_timestamp(zoned)
-        # Sorting by day puts the rows of a day together, in their order.
+        # Sorting by day keeps each day's rows together, in the same order as before.
         days = times.cast(pyarrow.date32())
         order = compute.array_sort_indices(days)
         table, runs = table.take(order), compute.run_end_encode(days.take(order))

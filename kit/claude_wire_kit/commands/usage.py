@@ -24,7 +24,7 @@ COUNTS = (
     *("answers", "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m"),
     *("cache_creation_1h", "cache_read_input_tokens"),
 )
-#: A note below the table: which usage is missing in the numbers.
+#: A note below the table that says which usage is missing in the numbers.
 LEFT_OUT = (
     "Transcripts do not contain the CLI's own requests (compaction, titles, suggestions), and answers that a killed "
     "process had not written yet."
@@ -188,7 +188,7 @@ def _by_model(sums: Sums) -> dict[str, AnswerTotals]:
 
 
 def _own_by(own: dict[str, OwnCost], by: By) -> dict[str, float]:
-    """Add up the CLI's own costs by session or by model; empty for other groups."""
+    """Add up the CLI's own costs by session or by model. Empty for other groups."""
     if by == "session":
         return {session: cost.total for session, cost in own.items()}
     found: dict[str, float] = {}

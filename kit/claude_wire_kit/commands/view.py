@@ -91,7 +91,7 @@ def _transcript(source: str, stream: Iterator[Piece]) -> Transcript:
 
 
 def _show_transcript(transcript: Transcript, live: LiveView, page: Page) -> None:
-    """Show the invalid lines of a transcript, then its active branch."""
+    """Show a transcript's invalid lines, then its active branch."""
     for line in transcript.invalid:
         live.show(line)
     for message in messages(transcript):

@@ -29,7 +29,7 @@ from claude_wire_kit.commands.guide.waking import WOKEN, wake
 
 #: Seconds between two words of an answer.
 PACE = 0.015
-#: The invented price of a word in US dollars, to have a cost to show.
+#: The invented price per word in US dollars, so that there is a cost to show.
 WORD_USD = 0.00002
 
 #: How long the background subagent works.
@@ -79,7 +79,7 @@ async def fix(turn: Turn) -> None:
     await say(turn, "I look at the place where the cart is added up.")
     await use(turn, "Grep", pattern="def total")
     seen = await use(turn, "Read", file_path=SOURCE)
-    assert seen is not None  # reading needs no permission
+    assert seen is not None  # reading does not need permission
     if BROKEN in str(seen.structured):
         old, new, done = BROKEN, FIXED, "The sum is rounded now, and not each item. Say **run the tests** to see it."
     else:
@@ -331,7 +331,7 @@ TOPICS = [
 
 async def answer(turn: Turn) -> None:
     text = turn.text
-    if WOKEN in text:  # a prompt that waited may be in the same turn
+    if WOKEN in text:  # a prompt that was waiting may be in the same turn
         await report(turn)
         text = text.replace(WOKEN, "").strip()
         if not text:

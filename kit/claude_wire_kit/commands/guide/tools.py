@@ -1,4 +1,4 @@
-"""The tools of the demo's agent. They really read, change and run files in the session's folder."""
+"""The demo agent's tools. They really read, change and run files in the session's folder."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from claude_wire.messages import AddRules, PermissionRuleValue, PermissionUpdate
 
 
 class Result(NamedTuple):
-    """The result of a tool: ``content`` for the model, and ``structured`` for programs."""
+    """A tool's result: ``content`` for the model, and ``structured`` for programs."""
 
     content: str | list[dict[str, Any]]
     structured: Any = None
     is_error: bool = False
 
 
-#: Tools that need no permission, because they change nothing.
+#: Tools that do not need permission, because they change nothing.
 _UNASKED = {"Read", "Grep", "TodoWrite", "Task"}
 
 
 async def use(turn: Turn, name: str, **given: Any) -> Result | None:
     """Call a tool, ask for permission if necessary, and send the result. Returns None if the host denies the call.
 
-    ``turn.run_tool()`` does this for a function with one return value. This function exists because a tool of the CLI
-    has two results: a text for the model, and JSON for programs, such as the diff of an edit.
+    ``turn.run_tool()`` does this for a function with one return value. This function exists because the CLI's tools
+    have two results: text for the model, and JSON for programs, such as the diff of an edit.
     """
     call = await turn.use_tool(name, given)
     edits_freely = name == "Edit" and turn.session.permission_mode == "acceptEdits"
@@ -94,7 +94,7 @@ async def _edit(folder: Path, given: dict[str, Any]) -> Result:
 
 
 def _patch(before: list[str], after: list[str]) -> list[dict[str, Any]]:
-    """Return the hunks between two texts, in the form of ``structuredPatch`` in the CLI's result of an edit."""
+    """Return the hunks between two texts, in the same form as ``structuredPatch`` in the CLI's edit results."""
     hunks: list[dict[str, Any]] = []
     for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes():
         lines: list[str] = []

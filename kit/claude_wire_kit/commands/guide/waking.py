@@ -1,4 +1,4 @@
-"""Let the agent begin a turn without the host, as the CLI does when background work has ended.
+"""Let the agent begin a turn without the host, as the CLI does when background work ends.
 
 A turn of an agent begins with a prompt. So :func:`take_input` replaces standard input with a pipe. A thread passes the
 host's lines into this pipe, and :func:`wake` adds a prompt of its own.
@@ -21,7 +21,7 @@ _lines: queue.Queue[bytes | None] = queue.Queue(16)
 
 
 def take_input() -> None:
-    """Replace the standard input of this process by the pipe. Call this before the agent starts to read."""
+    """Replace this process's standard input with the pipe. Call this before the agent starts to read."""
     host = os.dup(0)
     read, write = os.pipe()
     os.dup2(read, 0)

@@ -1,4 +1,4 @@
-"""Find the folder of sessions that a command reads, and make the shell command that resumes a session."""
+"""Find the sessions folder that a command reads, and build the shell command that resumes a session."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _project(context: click.Context, parameter: click.Parameter, project: str | 
 
 
 def files_of_project(folder: str, project: str) -> list[Path]:
-    """Return the files of the sessions that began in a directory, and the files of their subagents."""
+    """Return the files of the sessions that began in a directory, and their subagents' files."""
     from claude_wire.transcripts import find_sessions
     from claude_wire_kit.survey.search import files_of
 
@@ -63,7 +63,7 @@ def files_of_project(folder: str, project: str) -> list[Path]:
 
 
 def folder_of_project(folder: str, project: str) -> str | None:
-    """Return the folder in which the CLI keeps the sessions of a directory, or None if it does not exist.
+    """Return the folder in which the CLI keeps a directory's sessions, or None if it does not exist.
 
     Several directories may share the folder: ``/a/b`` and ``/a-b`` both have ``-a-b``.
     """
@@ -83,7 +83,7 @@ def _folder(context: click.Context, parameter: click.Parameter, folder: str | No
 
 def resume_command(session: str, project: str | None) -> str:
     """Return the shell command that resumes a session. It may contain control characters: escape it before printing."""
-    # Join an id that begins with a dash to the flag, or the CLI would take the id for an option.
+    # Join an id that begins with a dash to the flag. Otherwise the CLI would treat the id as an option.
     resume = f"claude --resume{'=' if session.startswith('-') else ' '}{shlex.quote(session)}"
     change = "cd --" if project is not None and project.startswith("-") else "cd"
     return resume if project is None else f"{change} {shlex.quote(project)} && {resume}"

@@ -1,4 +1,4 @@
-"""Show the progress of a command on a terminal."""
+"""Show a command's progress in the terminal."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Set the handling of SIGPIPE and SIGCHLD for the whole command.
+"""Set how the whole command handles SIGPIPE and SIGCHLD.
 
-A process gets SIGPIPE when it writes to a pipe or a socket whose reader has ended:
+A process gets SIGPIPE when it writes to a pipe or a socket whose reader ended:
 
 - A filter reads files and prints its findings. SIGPIPE ends a filter silently, like ``cat`` in ``cat FILE | head``.
-- Every other command has child processes or connections, and must survive the end of one of them. These commands ignore
+- All other commands have child processes or connections, and must survive when one of them ends. These commands ignore
   SIGPIPE, so a write fails with BrokenPipeError. If that happens to the command's own output, the command closes its
   children and connections, and then ends by SIGPIPE like a filter.
 
@@ -28,7 +28,7 @@ _is_program = False
 
 
 def set_before_command() -> None:
-    """Set the signals for the time before the subcommand is known: SIGPIPE ends the process."""
+    """Set the signals until the subcommand is known: SIGPIPE ends the process."""
     global _is_program
     _is_program = True
     if hasattr(signal, "SIGPIPE"):  # not on Windows
@@ -42,7 +42,7 @@ def set_for_command(command: str) -> None:
 
 
 def announce(line: str) -> None:
-    """Print a line of a service, which goes on even if the reader of its output has ended."""
+    """Print a line from a service, which keeps running even if its output's reader ended."""
     try:
         print(line, flush=True)
     except BrokenPipeError:
@@ -58,7 +58,7 @@ def discard_output() -> None:
 
 
 def end_by_sigpipe() -> int:
-    """End this process by SIGPIPE, because the reader of its output has ended. If that is impossible, return 1."""
+    """End this process with SIGPIPE, because its output's reader ended. If that is impossible, return 1."""
     if _is_program and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.raise_signal(signal.SIGPIPE)

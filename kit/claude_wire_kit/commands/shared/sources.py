@@ -1,4 +1,4 @@
-"""Read a source that the user names: a file, a compressed file, the folder of a recording, or a pipe.
+"""Read a source that the user names: a file, a compressed file, a recording's folder, or a pipe.
 
 A source is read in pieces, in constant memory; only a folder is loaded into memory. The pieces of a pipe are yielded as
 soon as they arrive.
@@ -25,7 +25,7 @@ from claude_wire_kit.commands.shared.failure import Failure
 #: The click type of an argument that names a source.
 SOURCE = click.Path(exists=True, readable=True, allow_dash=True)
 
-#: Limit for the bytes of one read: the size of a pipe on Linux.
+#: Maximum bytes in one read: the size of a pipe on Linux.
 CHUNK_BYTES = 64 * 1024
 
 #: A file that begins with these bytes may be a script with a recording in it, from ``claude-wire replay --script``.
@@ -107,12 +107,12 @@ def known_size(source: str) -> int:
 
 @contextmanager
 def _reading(source: str) -> Generator[None, None, None]:
-    """Turn an OSError or ValueError of the block into :class:`Unreadable`."""
+    """Turn an OSError or ValueError raised in the block into :class:`Unreadable`."""
     try:
         yield
     except OSError as error:
         raise Unreadable(source, error.strerror or str(error)) from error
-    except ValueError as error:  # a file of a recording is damaged or too large; the text names it
+    except ValueError as error:  # one of the recording's files is damaged or too large; the text names it
         raise Unreadable(source, str(error)) from error
 
 

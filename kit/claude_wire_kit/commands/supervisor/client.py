@@ -1,7 +1,7 @@
-"""A blocking client of a supervisor, for commands that send one command and wait for the answer.
+"""A blocking client for a supervisor, for commands that send one command and wait for the answer.
 
-It uses no event loop, so that commands start fast: the imports of ``claude-wire supervisor ps`` take 0.20 CPU seconds.
-With the asynchronous client of ``claude_wire_kit.supervisor`` they would take 0.34.
+It does not use an event loop, so that commands start fast: the imports of ``claude-wire supervisor ps`` take 0.20 CPU
+seconds. With the asynchronous client from ``claude_wire_kit.supervisor`` they would take 0.34.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from claude_wire_kit.supervisor.frames import (
     is_frame,
 )
 
-#: Time limit in seconds for an answer. Commands that wait for the end of a CLI have another one.
+#: Time limit in seconds for an answer. Commands that wait until a CLI ends have another limit.
 ANSWER_SECONDS = 60.0
 
 
@@ -42,7 +42,7 @@ class Client:
     """A connection to a supervisor.
 
     Args:
-        path: the path of the supervisor's socket.
+        path: the path to the supervisor's socket.
 
     Raises:
         OSError: the connection fails.
@@ -75,7 +75,7 @@ class Client:
         """Send a line, given with its line feed.
 
         Raises:
-            OSError: the connection has ended.
+            OSError: the connection ended.
         """
         try:
             self.socket.sendall(line)
@@ -111,7 +111,7 @@ class Client:
         return answer
 
     def is_frame(self, line: bytes) -> bool:
-        """Return True if a line of a session is a frame of the supervisor. ``line`` includes its line feed."""
+        """Return True if a session's line is one of the supervisor's frames. ``line`` includes its line feed."""
         return is_frame(line.removesuffix(b"\n"), self._frame_end)
 
     def listed(self) -> Listed:
@@ -137,7 +137,7 @@ def folder_of(path: str | None, *, makes: bool = False) -> StateFolder:
 
 
 def running(folder: StateFolder) -> Supervision | None:
-    """Return the supervisor that runs for a folder, or None.
+    """Return the supervisor that is running for a folder, or None.
 
     Raises:
         SupervisorError: the supervisor speaks another version of the protocol.
@@ -156,7 +156,7 @@ def running(folder: StateFolder) -> Supervision | None:
 
 
 def connect(folder: StateFolder) -> Client:
-    """Connect to the supervisor of a folder.
+    """Connect to a folder's supervisor.
 
     Raises:
         SupervisorError: no supervisor is running, or it speaks another version of the protocol.
@@ -179,7 +179,7 @@ def connect(folder: StateFolder) -> Client:
 
 @contextmanager
 def failures() -> Generator[None, None, None]:
-    """Turn a supervisor's refusal or a lost connection into the failure of a command."""
+    """Turn a supervisor's refusal or a lost connection into a command failure."""
     try:
         yield
     except SupervisorError as error:
@@ -212,7 +212,7 @@ def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:
 
 
 def wait_for_end(pid: int, began: int | None, seconds: float) -> bool:
-    """Wait until a process has ended. Returns False if it still runs after ``seconds``. ``began``: its start time."""
+    """Wait until a process ends. Returns False if it is still running after ``seconds``. ``began``: its start time."""
     with suppress(ProcessLookupError):
         descriptor = os.pidfd_open(pid)
         try:

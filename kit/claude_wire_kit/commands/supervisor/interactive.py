@@ -1,4 +1,4 @@
-"""Talk to a supervisor's session at the terminal: ``claude-wire supervisor attach --drive`` and ``run --attach``."""
+"""Talk to a supervisor's session in the terminal: ``claude-wire supervisor attach --drive`` and ``run --attach``."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from claude_wire_kit.terminal.page import Page
 
 
 def _pieces(client: Client, attached: Attached, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
-    """Yield the lines of a session and the frames between them; with ``follow``, also new ones until the CLI ends.
+    """Yield a session's lines and the frames between them; with ``follow``, also new ones until the CLI ends.
 
     Each item is a pair: True for a frame, and a line or a piece of a long line.
     """
@@ -76,7 +76,7 @@ def shown(client: Client, id: str, after: Cursor | None, page: Page, *, follow: 
 
 
 def ended_line(ended: Ended) -> tuple[str, str]:
-    """Return a text that says how a CLI has ended, and its style."""
+    """Return text that says how a CLI ended, and the text's style."""
     what = "ended with its supervisor" if ended.exit_code is None else f"ended with exit code {ended.exit_code}"
     if ended.exit_code == 0 and not ended.unfinished:
         return f"* the CLI {what}", QUIET
@@ -116,7 +116,7 @@ def own_log(folder: str, tail: int | None, write: Callable[[bytes], object]) -> 
 
 
 def log_line(line: bytes) -> str:
-    """Return a line of the log as text: time, event, fields."""
+    """Return a log line as text: time, event, fields."""
     try:
         entry = msgspec.json.decode(line, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 START_SECONDS = 30.0
 #: Interval between checks of a supervisor that is starting or ending.
 LOOK_SECONDS = 0.05
-#: Limit in bytes for the output of a starting supervisor that is kept for an error text.
+#: Maximum bytes of a starting supervisor's output to keep for an error message.
 WORDS_BYTES = 64 * 1024
-#: The exit code of a supervisor in the background if another one runs already.
+#: The exit code of a background supervisor if another one is already running.
 TAKEN = 3
 
 
 def in_background(folder: StateFolder, options: Sequence[str]) -> tuple[Supervision, bool]:
-    """Start a supervisor unless one runs, and wait until it accepts clients. Returns it, and True if it is new.
+    """Start a supervisor unless one is running, and wait until it accepts clients. Returns it, and True if it is new.
 
     Args:
         options: options for ``claude-wire supervisor start``.
 
     Raises:
-        SupervisorError: a supervisor with another version of the protocol runs.
+        SupervisorError: a supervisor with another protocol version is running.
         Failure: the supervisor cannot be started. The text contains its output.
     """
     deadline = time.monotonic() + START_SECONDS
@@ -63,7 +63,7 @@ def _answers(found: Supervision) -> bool:
 
 
 def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool:
-    """Start the process, and wait until it accepts clients. Returns False if another supervisor runs already."""
+    """Start the process, and wait until it accepts clients. Returns False if another supervisor is already running."""
     process = subprocess.Popen(
         [
             sys.executable,
@@ -87,7 +87,7 @@ def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool
     with process.stdout as output:
         while select.select([output], [], [], max(deadline - time.monotonic(), 0.0))[0]:
             data = os.read(output.fileno(), WORDS_BYTES)
-            if not data:  # the supervisor accepts clients and has closed its output, or it has ended
+            if not data:  # the supervisor accepts clients and closed its output, or it ended
                 break
             words = (words + data)[-WORDS_BYTES:]
         else:
@@ -96,7 +96,7 @@ def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool
             raise Failure(f"the supervisor does not serve after {START_SECONDS:.0f} s{_words(words)}")
     found = running(folder)
     if found is not None and found.pid == process.pid:
-        process.returncode = 0  # the process goes on, so Popen must not wait for it
+        process.returncode = 0  # the process keeps running, so Popen must not wait for it
         return True
     if process.wait() == TAKEN:
         return False

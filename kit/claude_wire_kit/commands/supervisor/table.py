@@ -1,4 +1,4 @@
-"""Format the sessions of a supervisor as a table or as JSON."""
+"""Format a supervisor's sessions as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME_COLUMNS, PLAIN_COLUMNS = 14, 80
 
 
 def is_over(session: SessionInfo) -> bool:
-    """Return True if the session's CLI has ended."""
+    """Return True if the session's CLI ended."""
     return session.life in (Life.ENDED, Life.LOST)
 
 
