@@ -171,7 +171,7 @@ class InProcessMcpServer:
         return run
 
     async def aclose(self) -> None:
-        """End the server, and cancel its calls. This takes at most 5 seconds; calls that have not ended by then go on."""
+        """End the server, and cancel its calls. This takes at most 5 seconds; calls that need longer keep running."""
         self._connected = False
         self._send = None
         self._handshake = None

@@ -50,7 +50,7 @@ class Recording:
     the first result.
 
     Attributes:
-        name: name of the recording: that of its folder, after :meth:`load`.
+        name: the recording's name. :meth:`load` uses the folder's name.
         files: file name -> content.
         path: absolute path of the folder or file; None if the recording is not on disk.
     """
@@ -74,7 +74,7 @@ class Recording:
 
     @classmethod
     def from_files(cls, files: Mapping[str, bytes], name: str = "recording") -> Recording:
-        """Make a recording of the contents of its files, for example from an archive.
+        """Create a recording from file contents, for example from an archive.
 
         Raises:
             ValueError: ``stdout.ndjson`` is missing.
@@ -99,7 +99,7 @@ class Recording:
 
     @property
     def stdout(self) -> bytes:
-        """The whole output of the CLI."""
+        """The CLI's whole output."""
         return self.files["stdout.ndjson"]
 
     @property
@@ -109,12 +109,12 @@ class Recording:
 
     @property
     def stderr(self) -> bytes:
-        """The standard error of the CLI."""
+        """The CLI's standard error."""
         return self.files.get("stderr.txt", b"")
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """Every line of both streams, in their order.
+        """Every line of both streams, in the order in which they were written.
 
         Raises:
             ValueError: a file of the recording is damaged.
@@ -124,7 +124,7 @@ class Recording:
 
     @cached_property
     def reads(self) -> tuple[bytes, ...]:
-        """The standard output, one item for each recorded read; a single item if reads were not recorded.
+        """The standard output, with one item for each recorded read, or a single item if reads were not recorded.
 
         Raises:
             ValueError: ``stdout.reads.jsonl`` is damaged.
@@ -141,12 +141,12 @@ class Recording:
 
     @cached_property
     def exit_code(self) -> int:
-        """The CLI's exit code. After a signal: minus the number of the signal. 0 if it was not recorded."""
+        """The CLI's exit code. After a signal, minus the signal number. 0 if the exit code was not recorded."""
         return _files.exit_code_of(self.files)
 
 
 def write_private(path: str | os.PathLike[str], data: bytes, mode: int) -> None:
-    """Write a file with this mode, also over an existing file, but never through a symbolic link.
+    """Write a file with this mode. Overwrite an existing file, but never follow a symbolic link.
 
     Raises:
         OSError: the file cannot be written, or a link, a pipe or a device is in its place.

@@ -1,4 +1,4 @@
-"""Run a recording in place of the CLI: by an argument list, or by a script that contains the recording."""
+"""Replay a recording instead of running the CLI, by an argument list or a script that contains the recording."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Replay:
     with 143 after SIGTERM, and with 130 after SIGINT. ``--version`` prints the recorded version.
 
     Args:
-        recording: a :class:`Recording`, or the path of one.
+        recording: a :class:`Recording`, or a recording's path.
         speed: 1.0: write at the recorded times; 10.0: ten times as fast; None: as fast as the host reads.
         writes: ``lines``: one write for each line, like the CLI; ``blocks``: blocks of 64 KiB; ``bytes``: single bytes.
         faults: the faults to inject.
@@ -91,7 +91,7 @@ class Replay:
         return [*_player_command(), self.recording.path, self._settings]
 
     def script(self, path: str | os.PathLike[str]) -> str:
-        """Write an executable file that plays the recording. Return its path, to use as the path of the CLI.
+        """Write an executable file that plays the recording. Return the file's path, to use as the CLI's path.
 
         The file contains the recording. To run, it needs only this installation of Python and of this package. Only its
         owner can read it.
@@ -110,7 +110,7 @@ class Replay:
 
 
 class ReplayCLI:
-    """Makes stand-ins for the CLI, each in a separate folder. The pytest fixture ``replay_cli`` is an instance.
+    """Creates stand-ins for the CLI, each in a separate folder. The pytest fixture ``replay_cli`` is an instance.
 
     Args:
         new_folder: creates a new folder in each call, and returns its path.
