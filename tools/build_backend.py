@@ -1,7 +1,7 @@
 """maturin's build backend with two additions: a clear error if Rust is missing, and wheels without local paths.
 
-A wheel has the same bytes whoever builds it, and in whatever folder (with the same rustc, maturin and cffi). Panic
-messages contain the paths of source files, so rustc gets a flag that renames each folder of sources.
+A wheel has the same bytes, whoever builds it in whatever folder, with the same rustc, maturin and cffi. Panic
+messages contain source file paths, so rustc gets a flag that renames each source folder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def build_wheel(
     wheel_directory: str, config_settings: dict[str, object] | None = None, metadata_directory: str | None = None
 ) -> str:
-    """Build a wheel by maturin, with flags that rename the folders of this machine.
+    """Build a wheel with maturin, with flags that rename this machine's folders.
 
     The flags are set in the environment, together with those of ``RUSTFLAGS``. Flags in a user's cargo configuration
     are ignored. The target folder is a separate one, because cargo compiles everything again when the flags of a
@@ -53,7 +53,7 @@ def build_wheel(
 
 
 def given_flags() -> list[str]:
-    """Return the flags for rustc in the environment, by the rules of cargo."""
+    """Return the environment's flags for rustc, by cargo's rules."""
     encoded = os.environ.get("CARGO_ENCODED_RUSTFLAGS")
     if encoded is not None:
         return encoded.split("\x1f") if encoded else []
@@ -61,7 +61,7 @@ def given_flags() -> list[str]:
 
 
 def renamed_folders() -> list[str]:
-    """Return the flags that rename the folders of sources.
+    """Return the flags that rename the source folders.
 
     rustc uses the last flag that matches a path, so parent folders come first. All crates from a registry have one
     parent folder, which one flag renames.
@@ -75,12 +75,12 @@ def renamed_folders() -> list[str]:
             folders[str(folder)] = f"{package['name']}-{package['version']}"
         else:
             folders[str(folder.parent)] = "crates"
-    # If the sources of the standard library are installed, rustc names their folder, else /rustc/HASH: always use that.
+    # If the standard library's sources are installed, rustc uses their folder, else /rustc/HASH. Always use the hash.
     library = Path(output("rustc", "--print", "sysroot").strip(), "lib", "rustlib", "src", "rust")
     folders[str(library)] = f"/rustc/{version['commit-hash']}"
     return [f"--remap-path-prefix={folder}={folders[folder]}" for folder in sorted(folders, key=len)]
 
 
 def output(*command: str) -> str:
-    """Run a program and return its standard output. Its standard error is ours."""
+    """Run a program and return its standard output. The program writes errors to our standard error."""
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout

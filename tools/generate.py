@@ -1,4 +1,4 @@
-"""Generate code and a page of the reference from the message classes: ``make generate``.
+"""Generate code and a reference page from the message classes: ``make generate``.
 
 It writes three files. ``messages/registry.py`` has the union of all messages, the names of all kinds, and the public
 names, which a type checker must find in the source. ``messages/control/payload.py`` has the union of all control
@@ -28,7 +28,7 @@ OTHERS = {"base", "control.payload", "hooks.events", "places", "registry", "tole
 
 @dataclass(frozen=True)
 class Class:
-    """The syntax tree of a class in ``claude_wire.messages``."""
+    """The syntax tree of one class in ``claude_wire.messages``."""
 
     module: str
     node: ast.ClassDef
@@ -39,7 +39,7 @@ class Class:
 
     @property
     def base(self) -> str:
-        """The name of the first base class, without type parameters."""
+        """The first base class's name, without type parameters."""
         base = self.node.bases[0] if self.node.bases else ast.Name("object")
         return ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
 
@@ -71,7 +71,7 @@ class Registry:
     def __init__(self, root: Path) -> None:
         self.classes: dict[str, Class] = {}
         self.aliases: dict[str, ast.expr] = {}
-        #: The public names of each module.
+        #: Each module's public names.
         self.names: dict[str, list[str]] = {}
         for path in sorted((root / MESSAGES).rglob("*.py")):
             module = ".".join(path.relative_to(root / MESSAGES).with_suffix("").parts)
@@ -122,7 +122,7 @@ class Registry:
         return [self.classes[name].tag for name in names if name in self.classes]
 
     def kinds(self) -> list[list[str]]:
-        """Return the names of all kinds and groups of kinds, in one list per group."""
+        """Return the names of all kinds and kind groups, in one list per group."""
         parts = {
             "system": [cls.values["subtype"] for cls in self.by_base["SystemMessage"]],
             "result": [cls.values["subtype"] for cls in self.by_base["ResultMessage"]],
@@ -140,7 +140,7 @@ HEAD = "`make generate` writes this file from the message classes."
 
 
 def wrapped(words: Iterable[str], between: str) -> str:
-    """Join the words, on lines of at most 120 characters."""
+    """Join the words into lines of at most 120 characters."""
     return textwrap.fill(between.join(words), 120, initial_indent="    ", subsequent_indent="    ")
 
 
@@ -155,7 +155,7 @@ def union(name: str, classes: Iterable[Class], *others: str) -> str:
 
 
 def strings(groups: Iterable[Iterable[str]]) -> str:
-    """Return the source of a list of strings. Each group begins on a new line, so that a new name changes few lines."""
+    """Return a list of strings as source. Each group begins on a new line, so a new name changes few lines."""
     lines = [wrapped([f'"{word}"' for word in group], ", ") for group in groups]
     return "[\n" + "".join(f"{line},\n" for line in lines) + "]\n"
 
@@ -209,7 +209,7 @@ from typing import TypeAlias
 
 def protocol_page(registry: Registry) -> str:
     def lists(rows: Mapping[str, Class]) -> str:
-        """Return a list for each sender: the kinds, sorted, with their classes and the types of the answers."""
+        """Return a list for each sender with the sorted kinds, their classes and the answer types."""
         found = ""
         for value, sender in {"agent": "the agent", "host": "the host", "both": "either"}.items():
             kinds = [kind for kind in sorted(rows) if registry.value(rows[kind], "sent_by") == value]
@@ -241,7 +241,7 @@ The answer is the payload of a successful `ControlResponse`, a `dict[str, Any]` 
 
 
 def sources(root: Path) -> dict[Path, str]:
-    """Return path -> content of the files to write."""
+    """Return path -> content for the files to write."""
     registry = Registry(root)
     return {
         MESSAGES / "registry.py": registry_source(registry),

@@ -1,6 +1,6 @@
 """Count the instructions that the native core needs for a fixed input, and compare them with benches/instructions.json.
 
-Unlike a timing, a count does not depend on the load of the machine, so even a small change is real. If a case needs
+Unlike a timing, a count does not depend on the machine's load, so even a small change is real. If a case needs
 over 3% more instructions, the script fails. If it needs over 3% fewer, the file should be updated (``--update``). The
 counts depend on the compiler: with a rustc other than the file's, the script only prints them (``--strict`` fails).
 It needs cargo and valgrind.
@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "benches" / "instructions.json"
 TOLERANCE = 0.03
-#: The function within which instructions count. It is never inlined.
+#: Instructions within this function are counted. It is never inlined.
 COUNTED = "*counted_part*"
 #: glibc copies large blocks by one instruction (``rep movsb``), which valgrind counts once per byte. The size from
 #: which it does so depends on the processor, so this setting switches it off.
@@ -34,7 +34,7 @@ TUNABLES = "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb
 
 
 def output(*command: str) -> str:
-    """Run a program and return its standard output. Its standard error is ours."""
+    """Run a program and return its standard output. The program writes errors to our standard error."""
     try:
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
     except (OSError, subprocess.CalledProcessError) as error:
@@ -66,7 +66,7 @@ def has_vectors() -> bool:
 
 
 def count(program: str, case: str) -> int:
-    """Return the number of instructions of one case."""
+    """Return how many instructions one case needs."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         out = Path(folder) / "callgrind.out"
@@ -74,7 +74,7 @@ def count(program: str, case: str) -> int:
         done = subprocess.run(
             [*command, f"--log-file={log}", program, case],
             stdout=subprocess.DEVNULL,
-            # A fixed environment: its size moves the stack, which changes the alignment of data and so the count.
+            # Use a fixed environment, because its size moves the stack, and data alignment changes the count.
             env={"PATH": os.defpath, "GLIBC_TUNABLES": TUNABLES},
         )
         if done.returncode:
@@ -86,10 +86,10 @@ def count(program: str, case: str) -> int:
 
 
 def compare(counted: dict[str, int], kept: dict[str, int], same_compiler: bool) -> tuple[list[str], bool]:
-    """Print each case with its count now and the count in the file.
+    """Print each case with its current count and the count in the file.
 
     Returns:
-        The cases that need too many instructions, and whether other cases make an update of the file necessary.
+        The cases that need too many instructions, and whether other cases require updating the file.
     """
     too_many = []
     outdated = False

@@ -1,4 +1,4 @@
-"""Run tests with AddressSanitizer: those of the native core, and the Python tests that use it most.
+"""Run the native core's tests, and the Python tests that use the core most, with AddressSanitizer.
 
 It needs Linux, Rust's nightly toolchain and the AddressSanitizer of gcc; without them it fails. The Python tests run
 with the normal interpreter, but with a native library built for this, and with all memory from malloc. So the sanitizer
@@ -81,7 +81,7 @@ def main() -> int:
 
 
 def what_is_missing() -> str | None:
-    """Return what this machine lacks; None if everything is installed."""
+    """Return what is missing on this machine, or None if everything is installed."""
     if not sys.platform.startswith("linux"):
         return "Linux"
     if not shutil.which("rustup") or "nightly" not in output("rustup", "toolchain", "list"):

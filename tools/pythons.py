@@ -81,23 +81,23 @@ LOWEST = [
 #: Limits for dependencies of dependencies: newer versions of these packages warn about the lowest version of mcp.
 OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
-#: The extras of the library, and of the kit.
+#: The library's extras and the kit's extras.
 EXTRAS = [["agent", "agent-sdk", "mcp", "otel"], ["serve"]]
 UV = [sys.executable, "-m", "uv", "--quiet"]
-#: Make uv trust the certificates of this machine, as pip does, instead of its own list.
+#: Make uv trust this machine's certificates, as pip does, instead of a built-in list.
 os.environ.setdefault("UV_SYSTEM_CERTS", "1")
 #: Let Python write .pyc files: without them, each process that a test starts would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def claimed() -> list[str]:
-    """Return the versions of Python that pyproject.toml names, the oldest first."""
+    """Return the Python versions in pyproject.toml, oldest first."""
     named = re.findall(r"Programming Language :: Python :: (3\.\d+)\"", (ROOT / "pyproject.toml").read_text())
     return sorted(named, key=lambda version: int(version.split(".")[1]))
 
 
 def find(version: str) -> str | None:
-    """Return a Python of this version, on the PATH or of pyenv, that can make environments; None if there is none."""
+    """Return a Python of this version that can create environments, from the PATH or pyenv, or None."""
     candidates = [os.path.join(folder, f"python{version}") for folder in os.get_exec_path()]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates += [str(path) for path in sorted(pyenv.glob(f"versions/{version}.*/bin/python"))]
@@ -114,12 +114,12 @@ def files(tests: list[str]) -> list[str]:
 
 
 def with_extras(wheels: list[Path]) -> list[str]:
-    """Return the wheels of the library and of the kit with their extras, as arguments of pip."""
+    """Return the library's and the kit's wheels with their extras, as pip arguments."""
     return [f"{wheel}[{','.join(names)}]" for wheel, names in zip(wheels, EXTRAS, strict=True)]
 
 
 def check(folder: str, python: str, wheels: list[Path], tests: list[str], options: list[str]) -> bool:
-    """Make a new environment and run the tests in it. Return True if they pass.
+    """Create a new environment and run the tests in it. Return True if they pass.
 
     During the installation and the first decoding, PATH has only the environment's own folder, without a compiler. So a
     wheel must be enough.

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from claude_wire.messages.base import Wire, wire_fields  # noqa: E402  # after sys.path is set
 from protocol.source import FieldNote, field_notes  # noqa: E402  # after sys.path is set
 
-#: The file that lists the public names of each module of messages.
+#: The file that lists each message module's public names.
 REGISTRY = ROOT / "python" / "claude_wire" / "messages" / "registry.py"
 
 #: The types of class attributes that get an entry below the table of fields.
@@ -35,7 +35,7 @@ ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):<code>(~?)(?:!?)(
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the short forms of several entries, and add the tables of fields.
+    """Expand the short forms for several entries, and add the field tables.
 
     ``::: module.{A, B}`` stands for an entry for each name, and ``::: module.*`` for an entry for each public name of
     the module that has no entry on the page yet.
@@ -54,7 +54,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _with_fields(entry: re.Match[str]) -> str:
-    """Return the entry of a message class with the table of its fields; other entries unchanged."""
+    """Return a message class's entry with the field table. Return other entries unchanged."""
     cls = getattr(importlib.import_module(entry[1]), entry[2]) if entry[1].startswith(WITH_FIELDS) else None
     if not (isinstance(cls, type) and issubclass(cls, Wire) and wire_fields(cls)):
         return entry[0]
@@ -71,7 +71,7 @@ def _with_fields(entry: re.Match[str]) -> str:
 
 
 def fields_table(cls: type[Wire]) -> str:
-    """Return a table in Markdown: the key, the type, the presence in the JSON and the meaning of each field."""
+    """Return a Markdown table with each field's key, type, presence in the JSON and meaning."""
     hints = {name: hint for base in reversed(cls.__mro__) for name, hint in inspect.get_annotations(base).items()}
     notes = field_notes(cls)
     rows = ["| field | type | in the JSON | meaning |", "|---|---|---|---|"]
@@ -99,12 +99,12 @@ def _meaning(note: FieldNote | None) -> str:
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Load the script that the search needs from the site itself. The theme loads it from another host."""
+    """Load the search script from the site itself. The theme would load it from another host."""
     return output.replace("https://unpkg.com/iframe-worker/shim", "../" * page.url.count("/") + "iframe-worker.js")
 
 
 def public_names(module: str) -> list[str]:
-    """Return the public names of a module: those in the registry for a module of messages, or else its ``__all__``."""
+    """Return a module's public names: for a message module the names in the registry, else ``__all__``."""
     names = re.search(rf"^from {re.escape(module)} import \(([^)]*)\)", REGISTRY.read_text(encoding="utf-8"), re.M)
     if names is None:
         path = ROOT / ("kit" if module.startswith("claude_wire_kit") else "python") / f"{module.replace('.', '/')}.py"

@@ -47,13 +47,13 @@ from claude_wire_kit.web.lines import Lines
 
 AGENT = Path(__file__).parents[1] / "tests" / "support" / "host_agent.py"
 COMMAND = [sys.executable, "-m", "claude_wire_kit"]
-#: The shortest and the longest life of a client, in seconds. The actual time is random.
+#: A client's shortest and longest life in seconds. The actual time is random.
 LIVES = (0.5, 20.0)
-#: How long to wait for a reply of a program, in seconds.
+#: How long to wait for a program's reply, in seconds.
 PATIENCE = 60.0
 #: Kind of client -> clients per session.
 SHARES = {"lines": 0.3, "events": 0.3, "websocket": 0.15, "page": 0.05, "driver": 0.06, "stalled": 0.05}
-#: The mean time between two prompts of a driver, in seconds.
+#: The mean time between two of a driver's prompts, in seconds.
 PAUSE = 1.0
 #: How much memory may grow between the second and the last third of the run: a share, plus bytes.
 GROWTH, GROWTH_BYTES = 0.15, 12_000_000
@@ -145,12 +145,12 @@ class Serving:
 
 
 class Client:
-    """A client process, which is started again whenever it has been killed.
+    """A client process, which is restarted whenever it is killed.
 
     Args:
         kind: the method that the client runs.
         sessions: the sessions that the client uses; a reader has one.
-        path: the file to which the client writes what it has received.
+        path: the file to which the client writes what it received.
     """
 
     def __init__(self, serving: Serving, kind: str, sessions: list[str], path: Path) -> None:
@@ -175,7 +175,7 @@ class Client:
             self.file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
             getattr(self, self.kind)()
         except (OSError, EOFError, http.client.HTTPException, SupervisorError):
-            pass  # The connection has ended. The next client continues.
+            pass  # The connection ended. The next client continues.
         except BaseException as error:
             os.write(2, f"soak: a client ({self.kind}) failed: {error!r}\n".encode())
             code = 1
@@ -200,7 +200,7 @@ class Client:
     # --- kinds
 
     def lines(self) -> None:
-        """Read the lines of a session by the supervisor's socket."""
+        """Read a session's lines from the supervisor's socket."""
         anyio.run(self.lines_of, connect(str(self.serving.state)))
 
     async def lines_of(self, supervisor: Any) -> None:
@@ -220,7 +220,7 @@ class Client:
                 self.note(id, zlib.crc32(data))
 
     def websocket(self) -> None:
-        """Read events by a WebSocket."""
+        """Read events from a WebSocket."""
         last = self.last()
         query = "" if last is None else f"?lastEventId={last}"
         url = f"ws://127.0.0.1:{self.serving.port}/sessions/{self.sessions[0]}/events{query}"
@@ -298,13 +298,13 @@ class Client:
 
 
 def sample(pid: int) -> tuple[int, int, int]:
-    """Return the memory in bytes, the descriptors and the threads of a process."""
+    """Return how many bytes of memory, descriptors and threads a process uses."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task"))
 
 
 class Soak:
-    """The sessions and the clients of a run, and the faults that were found."""
+    """A run's sessions and clients, and the faults found so far."""
 
     def __init__(self, serving: Serving, folder: Path, count: int) -> None:
         self.serving = serving
@@ -325,7 +325,7 @@ class Soak:
                 self.clients.append(Client(serving, kind, one, folder / f"{kind}-{each}"))
 
     def run(self, seconds: float, every: float) -> None:
-        """Run clients for some seconds, and print a row whenever ``every`` seconds have passed."""
+        """Run clients for some seconds, and print a row every ``every`` seconds."""
         began = time.monotonic()
         row = 1
         at_rest = sample(self.serving.service.pid), sample(self.serving.supervisor)
@@ -347,7 +347,7 @@ class Soak:
             self.flat(at_rest, seconds / 60)
 
     def reap(self, now: float) -> None:
-        """Kill the clients whose time is over, and start all clients again that have ended."""
+        """Kill the clients whose time is over, and restart all clients that ended."""
         for client in self.clients:
             if now > client.until:
                 os.kill(client.pid, signal.SIGKILL)
@@ -360,7 +360,7 @@ class Soak:
                 client.start()
 
     def show(self, minute: float) -> None:
-        """Print a row, and keep its numbers."""
+        """Print a row, and store the numbers."""
         service, supervisor = sample(self.serving.service.pid), sample(self.serving.supervisor)
         self.samples.append((service, supervisor))
         noted = sum(client.path.stat().st_size for client in self.clients) / 1e6
@@ -392,7 +392,7 @@ class Soak:
                 self.faults.append(f"descriptors and threads of the {names[number]}: {before[number][1:]} to {now[1:]}")
 
     def check(self) -> None:
-        """Compare what the clients have received with one read of each whole session."""
+        """Compare what the clients received with one read of each whole session."""
         drivers = [client for client in self.clients if client.kind == "driver"]
         for driver in drivers:
             driver.file = os.open(driver.path, os.O_WRONLY | os.O_APPEND)

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENDOR = ROOT / "kit" / "claude_wire_kit" / "web" / "page" / "vendor"
 LICENSES = ROOT / "kit" / "THIRD_PARTY_LICENSES"
 LIST = "packages.json"
-#: The licences of the packages come after this line.
+#: The packages' licences follow this line.
 HEAD = f"\n{'=' * 80}\nPackages of npm in claude_wire_kit/web/page/vendor. tools/vendored.py writes what follows.\n"
 
 
@@ -37,7 +37,7 @@ def packages() -> dict[str, dict[str, Any]]:
 
 
 def faults() -> list[str]:
-    """Return what is wrong with the folder and with the licences, one text per fault."""
+    """Return one text for each fault in the folder and the licences."""
     listed = packages()
     wanted = {name: file["sha256"] for each in listed.values() for name, file in each["files"].items()}
     present = {path.name: digest(path.read_bytes()) for path in VENDOR.iterdir() if path.name != LIST}
@@ -56,7 +56,7 @@ def digest(data: bytes) -> str:
 
 
 def update(versions: dict[str, str]) -> None:
-    """Download all packages again and write their files and licences. ``versions`` overrides versions of the list."""
+    """Download all packages again and write their files and licences. ``versions`` overrides the listed versions."""
     listed = packages()
     licences: list[str] = []
     for name, each in listed.items():

@@ -29,7 +29,7 @@ MANYLINUX = "--zig --compatibility manylinux2014"
 MUSLLINUX = "--zig --compatibility musllinux_1_2"
 MACOS = ""
 
-#: Target -> the arguments for maturin. There is a wheel for each.
+#: Target -> the arguments for maturin. Each target gets a wheel.
 TARGETS = {
     "x86_64-unknown-linux-gnu": MANYLINUX,
     "aarch64-unknown-linux-gnu": MANYLINUX,
@@ -43,7 +43,7 @@ OWN = MANYLINUX if ZIG else ""
 
 
 def build(tree: Path, into: Path, arguments: str, changed: dict[str, str], umask: int) -> Path:
-    """Build the wheel of a source tree with these arguments for maturin, and return its path."""
+    """Build a source tree's wheel with these arguments for maturin, and return the wheel's path."""
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -58,7 +58,7 @@ def build(tree: Path, into: Path, arguments: str, changed: dict[str, str], umask
 
 
 def unpacked(folder: Path, backend: list[str], package: Path) -> Path:
-    """Build the source distribution of a package, unpack it, and return the folder."""
+    """Build a package's source distribution, unpack it, and return the folder."""
     made = folder / f"sdist of {package.name}"
     subprocess.run([sys.executable, "-m", *backend, str(made)], cwd=package, check=True, stdout=subprocess.DEVNULL)
     (archive,) = made.glob("*.tar.gz")

@@ -38,7 +38,7 @@ WINDOWS = re.compile(
 
 
 def faults(wheel: Path) -> list[str]:
-    """Return what is wrong with a wheel, one text per fault."""
+    """Return one text for each fault of a wheel."""
     found = []
     package = wheel.name.partition("-")[0]
     tag = TAG.search(wheel.name)
@@ -74,7 +74,7 @@ def faults(wheel: Path) -> list[str]:
 
 
 def package_files(package: str) -> list[str]:
-    """Return the files of a package in the sources: modules, types and data."""
+    """Return a package's source files: modules, types and data."""
     place = PACKAGES[package]
     files = (path for path in (place / package).rglob("*") if path.is_file())
     names = (path.relative_to(place).as_posix() for path in files)
@@ -85,9 +85,9 @@ def library_faults(data: bytes, musl: bool = False) -> list[str]:
     """Return the libraries that a native library must not need, and the names that it must not export.
 
     Args:
-        data: the bytes of the native library.
-        musl: it is for Linux with musl. Such a library is checked here, because auditwheel, run on a system with glibc,
-            mistakes the linker script ``libc.so`` of glibc for a library.
+        data: the native library's bytes.
+        musl: True if the library is for Linux with musl. Such a library is checked here, because auditwheel, run on a
+            system with glibc, mistakes glibc's linker script ``libc.so`` for a library.
     """
     library = lief.parse(list(data))
     if library is None:
@@ -117,7 +117,7 @@ def manylinux_faults(wheel: Path) -> list[str]:
 
 
 def versions(tags: str) -> list[tuple[int, int]]:
-    """Return the versions of glibc in manylinux tags."""
+    """Return the glibc versions in manylinux tags."""
     return [(int(major), int(minor)) for major, minor in re.findall(r"manylinux_(\d+)_(\d+)_", tags)]
 
 

@@ -22,12 +22,12 @@ CROSS = ROOT / "target" / "cross-toolchain"
 
 
 def settings(target: str) -> tuple[str, dict[str, str]] | str:
-    """Return the arguments for maturin and the environment of a build, or why this machine cannot build the target."""
+    """Return a build's arguments for maturin and environment, or why this machine cannot build the target."""
     arguments, changed = f"--target {target} {TARGETS[target]}", dict[str, str]()
     if TARGETS[target] == MACOS:
         if sys.platform != "darwin":
             return "it is built on macOS alone"
-        # Without an install name, the library would contain the path at which it was linked.
+        # Without an install name, the library would contain the path where it was linked.
         changed["RUSTFLAGS"] = "-Clink-arg=-Wl,-install_name,@rpath/lib_native.dylib"
     printed = subprocess.run(["rustc", "--print", "target-libdir", "--target", target], capture_output=True, text=True)
     if printed.returncode == 0 and any(Path(printed.stdout.strip()).glob("libstd-*")):
@@ -40,7 +40,7 @@ def settings(target: str) -> tuple[str, dict[str, str]] | str:
 
 
 def build(target: str) -> list[str]:
-    """Build the wheel for a target into dist. Return what is wrong with it."""
+    """Build a target's wheel into dist. Return the faults of the wheel."""
     how = settings(target)
     if isinstance(how, str):
         print(f"{target}: not built: {how}", flush=True)
