@@ -1,1 +1,1 @@
-"""Check a host, written in any language, in the scenarios of ``claude-wire conform``: each has an agent of its own."""
+"""Check a host, written in any language, in the scenarios of ``claude-wire conform``. Each has its own agent."""

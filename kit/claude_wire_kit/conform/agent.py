@@ -1,6 +1,6 @@
 """The program that a host starts in place of the CLI.
 
-Its arguments are ``SCENARIO FOLDER LIMIT [FLAGS...]``. It does what the agent of the scenario does, and writes a
+Its arguments are ``SCENARIO FOLDER LIMIT [FLAGS...]``. It does what the scenario's agent does, and writes a
 recording into the folder. It is killed after LIMIT seconds.
 """
 

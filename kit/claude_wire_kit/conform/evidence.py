@@ -39,10 +39,10 @@ class Evidence:
 
     Attributes:
         stdout: what the host printed.
-        code: the exit code of the host. None if it was killed at the time limit.
+        code: the host's exit code. None if it was killed at the time limit.
         seconds: how long the host ran.
         limit: the time limit in seconds.
-        recording: the recording of the agent. None if the host did not start it.
+        recording: the agent's recording. None if the host did not start the agent.
         stderr: the end of the host's standard error.
     """
 
@@ -68,7 +68,7 @@ class Evidence:
 
     @property
     def printed(self) -> list[Object]:
-        """The lines that the host printed, without the wrong ones."""
+        """The lines that the host printed, except the wrong ones."""
         return self._lines[0]
 
     @property
@@ -123,7 +123,7 @@ class Evidence:
 
     @cached_property
     def options(self) -> AgentOptions | None:
-        """The flags with which the host started the agent. None if they cannot be read."""
+        """The flags that the host started the agent with. None if they cannot be read."""
         try:
             return AgentOptions.parse(["claude", *(self.recording.argv if self.recording is not None else ())], {})
         except ValueError:

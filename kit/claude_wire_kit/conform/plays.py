@@ -1,6 +1,6 @@
-"""What the agent of each scenario does for a prompt, as one function for each scenario.
+"""What each scenario's agent does for a prompt, as one function per scenario.
 
-Some agents say what they got from the host. So a rule about the agent's text also checks what the host has done.
+Some agents say what they got from the host. So a rule about the agent's text also checks what the host did.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ async def background(turn: Turn, wire: Wire) -> None:
     await turn.tool_result(use, "Async agent launched successfully.")
     await turn.say("It looks around.")
     await turn.emit(_result(turn, "It looks around."))
-    await anyio.sleep(1)  # a host that wrongly takes this result for the last one ends the input now
+    await anyio.sleep(1)  # a host that wrongly treats this result as the last one ends the input now
     hooked = await turn.hook("PreToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="toolu_in_task")
     await _system(turn, "task_notification", **task, status="completed", output_file="", summary="Nothing there.")
     await _system(turn, "init", cwd="/", **ids, tools=[], mcp_servers=[], model="m", permissionMode="default")
@@ -233,7 +233,7 @@ UNKNOWN_REQUEST = "request-that-nobody-knows"
 
 
 def answers(line: Sent) -> str | None:
-    """Return the id of the request that is answered by a line of the host."""
+    """Return the id of the request that a line from the host answers."""
     return fields_of(line.get("response")).get("request_id")
 
 

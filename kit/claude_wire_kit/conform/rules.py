@@ -1,4 +1,4 @@
-"""The rules that a host must keep in a scenario. Each function here makes one rule.
+"""The rules that a host must keep in a scenario. Each function here creates one rule.
 
 A rule is stated in one sentence. Its check returns None if the host kept it, or a text that says what is wrong.
 """

@@ -22,9 +22,9 @@ from claude_wire_kit.conform.scenarios import Scenario
 
 #: The environment variables that tell a host the path of its CLI, and what it is asked to do.
 CLI, TASK = "CLAUDE_WIRE_CONFORM_CLI", "CLAUDE_WIRE_CONFORM_TASK"
-#: How many seconds the agent may keep running after its host has ended.
+#: How many seconds the agent may keep running after its host ended.
 LAST_SECONDS = 5.0
-#: How many bytes are kept of the end of the host's standard error.
+#: How many bytes to keep from the end of the host's standard error.
 STDERR_BYTES = 4000
 
 #: All verdicts, the worst first. "no longer fails" means that the host keeps a rule that it is expected to break.
@@ -110,7 +110,7 @@ class Runner:
         return Outcome(scenario, seen, judge(scenario, seen, self._expected.get(scenario.name, {})))
 
     def kill(self) -> None:
-        """Kill all running hosts with the processes that they started, also those that another thread is starting."""
+        """Kill all running hosts, the processes that they started, and hosts that another thread is starting."""
         self._killed = True
         for host in [*self._running]:
             with suppress(ProcessLookupError):
@@ -169,7 +169,7 @@ def judge(scenario: Scenario, seen: Evidence, reasons: Mapping[str, str]) -> lis
 
 
 def _end(record: Path, seconds: float) -> None:
-    """Wait until the agent has ended. Kill it if it is still running after ``seconds``."""
+    """Wait until the agent ends. Kill it if it is still running after ``seconds``."""
     command, ended = record / "cmd.json", record / "exit.json"
     if not command.exists():
         return

@@ -50,7 +50,7 @@ class Wire(ByteSendStream):
         self._raw: list[tuple[bytes, anyio.Event]] = []
         #: The lines of the host so far. JSON that is not an object is an empty one here.
         self.sent: list[Sent] = []
-        #: True after the host has ended the agent's input.
+        #: True once the host ended the agent's input.
         self.input_ended: bool = False
         #: How many seconds the agent keeps running after the end of its input.
         self.linger: float = 0.0
@@ -59,7 +59,7 @@ class Wire(ByteSendStream):
             signal.signal(number, lambda number, _: self.exit(128 + number))
 
     async def receive(self) -> AsyncGenerator[bytes, None]:
-        """Yield the lines of the host. The last one may lack its line feed."""
+        """Yield the host's lines. The last one may lack its line feed."""
         rest: list[bytes] = []
         while True:
             await anyio.wait_readable(self._stdin)
@@ -104,7 +104,7 @@ class Wire(ByteSendStream):
         return False
 
     async def send(self, item: bytes) -> None:
-        """Write a line of the agent."""
+        """Write one of the agent's lines."""
         if item != _PLACE:
             await self._write(item)
             return
@@ -113,7 +113,7 @@ class Wire(ByteSendStream):
         written.set()
 
     async def put(self, turn: Turn, data: bytes = b"") -> None:
-        """Write any bytes, after everything that the turn has sent before, and wait until they are written."""
+        """Write any bytes after everything that the turn already sent, and wait until they are written."""
         written = anyio.Event()
         self._raw.append((data, written))
         await turn.emit({"type": "conform_place"})
@@ -134,7 +134,7 @@ class Wire(ByteSendStream):
         """Do nothing: the streams are closed when the process ends."""
 
     def exit(self, code: int) -> NoReturn:
-        """End the process at once, with this exit code."""
+        """End the process immediately, with this exit code."""
         sys.stderr.flush()
         self._save("exit.json", {"rc": code, "input_ended": self.input_ended})
         os._exit(code)

@@ -1,4 +1,4 @@
-"""Sessions on a Ray cluster, with a supervisor on each node and clients on any node. This needs the extra ``ray``."""
+"""Sessions on a Ray cluster, with a supervisor on each node and clients on any node. Requires the extra ``ray``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # pyright: basic, reportMissingImports=false
 # These files are type-checked without Ray.
-"""The client of a fleet, which has sessions on a Ray cluster.
+"""The client of a fleet, which runs sessions on a Ray cluster.
 
-Ray chooses the node of each session, transports the bytes, and reports which actors have died.
+Ray chooses each session's node, transports the bytes, and reports which actors died.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from claude_wire.streams import Chunks
     from claude_wire_kit.supervisor.frames import Command
 
-#: The memory that the CLI of a session needs. Ray chooses a node that has this much left.
+#: The number of bytes of memory that a session's CLI needs. Ray chooses a node that has this much left.
 SESSION_BYTES = 200_000_000
 #: A node that is silent for this many seconds counts as lost, even if Ray has not reported it.
 LOST_SECONDS = 3 * BEAT_SECONDS
@@ -48,10 +48,9 @@ ROOM_SECONDS = 20.0
 
 
 class NodeLostError(SupervisorError, ConnectionError):
-    """A node of a fleet, or the actor on it, has ended together with its CLIs.
+    """One of the fleet's nodes, or the actor on it, ended together with its CLIs.
 
-    The journals of the sessions are on the disk of that node. When the node is back, :meth:`Fleet.resume` can resume
-    them.
+    The sessions' journals are on that node's disk. When the node is back, :meth:`Fleet.resume` can resume the sessions.
 
     Attributes:
         node: the node's id in Ray.
@@ -77,7 +76,7 @@ class _Node:
 
 
 class Fleet(Supervisor):
-    """All supervisors of a cluster, used like one :class:`~claude_wire_kit.supervisor.attach.Supervisor`.
+    """All of a cluster's supervisors, used like one :class:`~claude_wire_kit.supervisor.attach.Supervisor`.
 
     An actor on each node runs a supervisor. Call ``ray.init()`` before. All programs that use the same name share the
     actors, which go on running when the programs end. A command goes to the node that has the session. Ray chooses the
@@ -122,8 +121,8 @@ class Fleet(Supervisor):
     async def deploy(self) -> list[str]:
         """Start an actor with a supervisor on each live node, and return the Ray ids of these nodes.
 
-        Call this after nodes were added or have come back. It also happens at the first command, and when a session
-        is started on a node without an actor.
+        Call this after nodes were added or came back. The first command also calls it, and so does starting a session
+        on a node without an actor.
 
         Raises:
             NodeLostError, SupervisorError: as :meth:`nodes`.
@@ -214,7 +213,7 @@ class Fleet(Supervisor):
         """Wait for the result of an actor's method.
 
         Raises:
-            NodeLostError: the actor has ended, or does not answer in time.
+            NodeLostError: the actor ended, or does not answer in time.
         """
         error: Exception | None = None
         with move_on_after(seconds):
@@ -320,7 +319,7 @@ class _Chunks:
     async def aclose(self) -> None:
         self._closed = True
         if self._coming is not None and not self._coming.cancel() and not self._coming.cancelled():
-            self._coming.exception()  # asyncio logs an exception that nobody has looked at
+            self._coming.exception()  # otherwise asyncio logs that the exception was never retrieved
 
 
 class _Way:

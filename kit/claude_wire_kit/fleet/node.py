@@ -3,7 +3,7 @@
 """The actor on a node. It starts a supervisor, and relays bytes between that and clients anywhere in the cluster.
 
 The supervisor is this module, run as a program: ``python -m claude_wire_kit.fleet.node FOLDER``. It ends when its
-standard input is closed. It is a process of its own, because the kernel kills a CLI when the thread that started it
+standard input is closed. It is a separate process, because the kernel kills a CLI when the thread that started it
 ends, and Ray runs an actor in changing threads.
 """
 
@@ -25,7 +25,7 @@ from claude_wire_kit.supervisor.disk.folder import StateFolder, default_folder
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Failed, Life, line_of
 
-#: At most this many bytes are relayed at once. Ray does not need its object store for objects below 100 kB.
+#: Maximum number of bytes in one relayed item. Ray does not need its object store for objects below 100 kB.
 CHUNK_BYTES = 64 * 1024
 #: After this many seconds without data, a relay sends an empty item. The actor looks for ended sessions as often.
 BEAT_SECONDS = 5.0
@@ -37,8 +37,8 @@ class Node:
     """The Ray actor on a node.
 
     Args:
-        folder: the state folder of the supervisor. The default is that of the node's user.
-        node: the id of the node.
+        folder: the supervisor's state folder. The default is the folder of the node's user.
+        node: the node's id.
     """
 
     def __init__(self, folder: str | None, node: str) -> None:
@@ -47,7 +47,7 @@ class Node:
         self._starting = asyncio.Lock()
         self._supervisor: subprocess.Popen[bytes] | None = None
         self._clients: dict[str, tuple[str, asyncio.StreamWriter]] = {}
-        # The memory that Ray has reserved here, one entry for each running CLI.
+        # The memory that Ray reserved here, one entry for each running CLI.
         self._reserved: list[Any] = []
         self._looking: asyncio.Task[None] = asyncio.ensure_future(self._look())
 
@@ -55,13 +55,13 @@ class Node:
         """Connect to the supervisor, and yield what it sends.
 
         The first item is empty and means that the connection is open, or it is None if the node has too little memory.
-        An empty item also comes after :data:`BEAT_SECONDS` without data. It lets Ray notice that the client is gone,
-        and the client that the node is gone.
+        An empty item is also sent after :data:`BEAT_SECONDS` without data. It lets Ray notice that the client is gone,
+        and the client notice that the node is gone.
 
         Args:
             client: a name for the connection, for :meth:`write` and :meth:`close`.
-            node: the id of the node on which the client runs. If that node is lost, the relay has to end, because Ray
-                does not end it.
+            node: the id of the node on which the client runs. If that node is lost, the relay must end by itself,
+                because Ray does not end it.
             memory: how many bytes to reserve for the session that the client's command starts. 0 for other commands.
         """
         reserved: Any = None

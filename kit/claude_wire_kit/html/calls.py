@@ -22,7 +22,7 @@ MAX_DEPTH = 8
 
 
 class Call:
-    """The boxes of a call on the page, and its depth, which is 0 for a call of the main conversation."""
+    """A call's boxes on the page, and its depth, which is 0 for a call in the main conversation."""
 
     __slots__ = ("badge", "change", "depth", "expanded", "inside", "permission", "result", "said")
 
@@ -39,7 +39,7 @@ class Call:
         self.inside: Box | None = place if depth >= MAX_DEPTH else None
 
     def subagent(self) -> Box:
-        """Return the box for what the call's subagent says. Make one with a heading if there is none yet."""
+        """Return the box for what the call's subagent says. If there is none yet, create one with a heading."""
         if self.inside is None:
             self.inside = self.said.box()
             level = min(3 + self.depth, 6)
@@ -109,7 +109,7 @@ class Calls:
 
 
 def _called(name: str, given: Any) -> tuple[str, str]:
-    """Return the HTML of a call in one line, as a person would write it, and that of the rest of its input."""
+    """Return two pieces of HTML: a call in one line, as a person would write it, and the rest of its input."""
     title, told, whole = call_name(name), call_lines(name, given), call_lines(name, given, INPUT)
     first, rest = (lines[0].removeprefix(title).strip() for lines in (told, whole))
     summary = f"<b>{inline(title)}</b>" + (f" <code>{inline(first, 400)}</code>" if first else "")

@@ -1,4 +1,4 @@
-"""Write the HTML document with the turns, and around them head, style, facts and table of contents.
+"""Write the HTML document: head, style, facts, table of contents, and the turns.
 
 The document loads nothing from elsewhere.
 """
@@ -13,8 +13,8 @@ from claude_wire_kit.html.story import Facts, Story
 
 STYLE = Path(__file__).with_name("style.css")
 
-#: The page has no scripts and no fonts, and loads nothing. If a text still got an element for that onto the page, this
-#: policy would make the browser refuse it.
+#: The page has no scripts or fonts, and loads nothing. If text still managed to add an element that loads something,
+#: this policy would make the browser refuse it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 #: The title is cut to this many characters.
@@ -22,7 +22,7 @@ TITLE_CHARS = 120
 
 
 def document(story: Story, room: Room) -> Iterator[str]:
-    """Yield the HTML page in pieces. The story must be closed before."""
+    """Yield the HTML page in pieces. Close the story first."""
     facts = story.facts
     title = inline(facts.title.strip() or "A session", TITLE_CHARS)
     style = STYLE.read_text("utf-8")

@@ -29,7 +29,7 @@ _TASK = re.compile(r"\[([ xX])\] ")
 
 
 def markdown(text: str) -> str:
-    """Convert a text to HTML. Characters that must not be on the page have to be replaced before."""
+    """Convert a text to HTML. The caller must first replace characters that must not be on the page."""
     return str(_parser().render(text))
 
 

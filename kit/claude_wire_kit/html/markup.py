@@ -1,4 +1,4 @@
-"""Convert text that others wrote to safe HTML: escaped, cut and folded. The size of the page is limited.
+"""Convert text that others wrote to safe HTML: escaped, cut and folded. The page's size is limited.
 
 No text can add an element or an attribute to the page. Control characters and direction marks are shown as escapes like
 ``\\x1b``.
@@ -25,13 +25,13 @@ TEXT_CHARS = 100_000
 #: many lines and characters of it are shown above the fold.
 OPEN_LINES, OPEN_CHARS = 16, 4000
 
-#: A picture with more characters of base64 is only named.
+#: Maximum number of base64 characters in a picture. A larger one is only named.
 PICTURE_CHARS = 2_000_000
 
 #: Each part of the page counts as this many characters more than it has.
 PART_CHARS = 100
 
-#: White space that is shown as it is, although it does not count as printable.
+#: White space that is shown unchanged, although it does not count as printable.
 KEPT = "\n\t\u00a0\u3000"
 
 _PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
@@ -109,12 +109,12 @@ def inline(text: str, most: int = 200) -> str:
 
 
 def rows(lines: Iterable[str], kind: str = "") -> str:
-    """Return lines as they are, in a fixed-width font. Many lines are folded. ``kind`` is a CSS class."""
+    """Return lines unchanged, in a fixed-width font. Many lines are folded. ``kind`` is a CSS class."""
     return folded("\n".join(lines), kind)
 
 
 def folded(text: str, kind: str = "") -> str:
-    """Return a text with its lines as they are. The end of a long text is folded, and a very long text is cut."""
+    """Return a text with its lines unchanged. The end of a long text is folded, and a very long text is cut."""
     shown = _shown(text).rstrip("\n")
     at = _opening(shown)
     markup = _pre(shown[:at], kind)
@@ -177,10 +177,10 @@ def picture(media_type: str, data: str) -> str:
 
 
 def parts_markup(parts: Iterable[Part], *, plain: bool) -> str:
-    """Return the content of a prompt or of a tool's result. It is empty if nothing of it can be seen.
+    """Return the content of a prompt or a tool result. It is empty if nothing in it is visible.
 
     Args:
-        plain: whether texts are shown as they are in a fixed-width font, and not as Markdown.
+        plain: whether texts are shown unchanged in a fixed-width font instead of as Markdown.
     """
     return "".join(_part(part, plain=plain) for part in parts)
 

@@ -1,4 +1,4 @@
-"""Show the events of a session as the turns of a page: who said what, and which tools were called with what result.
+"""Show a session's events as turns on a page: who said what, and which tools were called with what result.
 
 Everything that belongs to a call is shown inside it: the change that it made, who allowed it, what its subagent said,
 and its result.
@@ -31,7 +31,7 @@ STYLES = {WARNING: "warning", ERROR: "error", "red": "error"}
 @dataclass
 class Facts:
     title: str = ""
-    #: Session ids, in the order in which they came.
+    #: Session ids, in the order in which they appeared.
     sessions: dict[str, None] = field(default_factory=lambda: dict[str, None]())
     models: dict[str, None] = field(default_factory=lambda: dict[str, None]())
     folder: str | None = None
@@ -63,7 +63,7 @@ class _Streamed:
 
 
 class Story:
-    """Shows messages as the turns of a page, in the order in which they are added.
+    """Shows messages as turns on a page, in the order in which they are added.
 
     Args:
         transcript: whether the messages come from a transcript. There, each prompt begins a turn, and no message ends
@@ -83,13 +83,13 @@ class Story:
         self._bridge = Bridge(progress=(), partial=True, details=True)
         self._turn: Box | None = None
         self._calls = Calls()
-        #: The tokens of each answer of the turn, by its id. The last message of an answer has the final numbers.
+        #: The tokens of each answer in the turn, by answer id. An answer's last message has the final numbers.
         self._answers: dict[str, e.Tokens] = {}
         self._streamed: dict[str, _Streamed] = {}
         self._cost: float | None = None
 
     def show(self, message: Message | InvalidLine) -> None:
-        """Add a message of the CLI to the page. Many messages are not shown."""
+        """Add a message from the CLI to the page. Many messages are not shown."""
         for event in self._bridge.add(message):
             self.draw(event)
 
@@ -98,7 +98,7 @@ class Story:
             self.draw(event)
 
     def tell(self, transcript: Transcript) -> None:
-        """Add the invalid lines of a transcript, then the messages of its active branch."""
+        """Add a transcript's invalid lines, then the messages on its active branch."""
         for record in transcript.records:
             match record:
                 case CustomTitleRecord(customTitle=title) | AiTitleRecord(aiTitle=title):
@@ -195,7 +195,7 @@ class Story:
         self._answers.clear()
 
     def _place(self, agent: str | None = None) -> Box:
-        """Return the box of the main conversation, or that of the subagent with this id."""
+        """Return the box of the main conversation, or of the subagent with this id."""
         if agent is None:
             return self._begin_turn() if self._turn is None else self._turn
         call = self._calls.get(agent)
@@ -257,7 +257,7 @@ class Story:
             self._streamed[id].text += event.content
 
     def _cut_off(self, ids: list[str] | None = None) -> None:
-        """Show streamed blocks that did not come as a whole afterwards. The default is all of them."""
+        """Show streamed blocks whose whole block never arrived. By default, check all of them."""
         for id in list(self._streamed) if ids is None else ids:
             block = self._streamed.pop(id)
             if block.text.strip():

@@ -1,1 +1,1 @@
-"""Examine recordings: count kinds, find unknown fields, add up usage, search text, and measure the decoding speed."""
+"""Examine recordings: count kinds, find unknown fields, add up usage, search text, and measure decoding speed."""

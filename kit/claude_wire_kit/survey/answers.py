@@ -1,6 +1,6 @@
 """Find unknown fields in the answers to control requests.
 
-An answer does not say what it answers. So the requests are remembered, because the request decides the answer's class.
+An answer does not name its request's subtype, which decides the answer's class. So this module remembers the requests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from claude_wire_kit.survey.fields import INDEX, Finding, Found, found_in_value
 REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
     str(cls.__struct_config__.tag): cls for cls in get_args(ControlRequestPayload)
 }
-#: Only the newest requests are remembered, this many, and none with a longer id than this. No host uses longer ids.
+#: Maximum number of requests to remember, the newest, and maximum length of their ids. No host uses longer ids.
 MAX_ASKED, MAX_ID = 1000, 200
 
 
@@ -28,7 +28,7 @@ class Requests:
         self._subtypes: dict[Any, str] = {}
 
     def note(self, request: ControlRequest) -> None:
-        """Remember a request, from whichever side it comes."""
+        """Remember a request, whichever side sent it."""
         if isinstance(request.request, Unknown) or len(str(request.request_id)) > MAX_ID:
             return
         self._subtypes.pop(request.request_id, None)

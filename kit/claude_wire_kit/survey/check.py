@@ -1,4 +1,4 @@
-"""Count the lines of a stream by kind, and find invalid lines and everything unknown.
+"""Count a stream's lines by kind, and find invalid lines and everything unknown.
 
 This module does no input or output: it takes bytes and returns counts. Memory does not grow with the stream, because
 the number of kinds is fixed, and at most :data:`MAX_FINDINGS` different unknown things are listed.
@@ -34,7 +34,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Seen(NamedTuple):
-    """How often something was found, and where it was found first."""
+    """How many times something was found, and where it was found first."""
 
     times: int
     source: str
@@ -49,13 +49,13 @@ class Summary:
     bytes: int = 0
     #: The number of lines with one JSON object, of a known or an unknown type.
     messages: int = 0
-    #: The number of lines that are not blank and not one JSON object.
+    #: The number of lines that are neither blank nor one JSON object.
     invalid: int = 0
     #: The number of messages of each kind, by its :func:`~claude_wire_kit.events.names.message_name`.
     kinds: Counter[str] = field(default_factory=lambda: Counter[str]())
     #: Everything unknown.
     findings: dict[Finding, Seen] = field(default_factory=lambda: dict[Finding, Seen]())
-    #: How often something unknown was found that is not in ``findings``, because that has :data:`MAX_FINDINGS`.
+    #: How many times something unknown was found that is not in ``findings``, because the list is full.
     more: int = 0
 
     @property
@@ -85,7 +85,7 @@ class Summary:
 
 
 class Survey:
-    """Counts the lines of a stream, which is fed in pieces of any size.
+    """Counts the lines in a stream, which is fed in pieces of any size.
 
     Args:
         source: the stream's name, for :class:`Seen`.
@@ -93,7 +93,7 @@ class Survey:
         max_line_bytes: as for :class:`~claude_wire.Decoder`.
 
     Attributes:
-        dialect: whether the lines are those of a stream or of a transcript. None until a line shows which.
+        dialect: whether the lines are from a stream or a transcript. None until a line shows which.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Survey:
         self._objects = Decoder(dict, max_line_bytes=max_line_bytes)
         self._requests = Requests()
         self._line_number = 0
-        # The number of bytes that `_messages` was not fed, because the line is too long, or came before that decoder.
+        # The number of bytes that `_messages` did not get, because the line was too long, or was before that decoder.
         self._long_bytes = 0
 
     def feed(self, data: bytes) -> None:
@@ -135,7 +135,7 @@ class Survey:
         return self._summary
 
     def _take(self, split: Callable[[], list[bytes]]) -> None:
-        """Call the splitter, and count the lines that it returns, and lines that are too long, in their order."""
+        """Call the splitter, and count, in order, the lines that it returns and lines that are too long."""
         while True:
             try:
                 lines = split()

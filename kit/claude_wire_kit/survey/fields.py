@@ -13,7 +13,7 @@ A path consists of names on the wire::
     result.modelUsage{}.zzz                     {} is any value of an object that may have any keys
     system.init.zzz                             a field of the subtype init, because each subtype has a class
 
-Names come from the input. They are made safe to print and cut to 80 characters, so no finding is large or dangerous.
+Names are from the input. They are made safe to print and cut to 80 characters, so no finding is large or dangerous.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Finding(NamedTuple):
     what: str
     #: The name of the field, or of the unknown kind. Empty if the kind is not named.
     name: str
-    #: The path to it. That of a field ends with the field's name.
+    #: The path to it. A field's path ends with the field's name.
     path: str
     #: ``unknown field``, ``unknown type`` (or subtype, …), or what is invalid in an object of a known kind.
     reason: str
@@ -103,7 +103,7 @@ def _unknown_message(message: messages.UnknownMessage) -> Finding:
 
 
 class _Shape(NamedTuple):
-    """What has to be known of a Struct class for the comparison."""
+    """What the comparison needs to know about a Struct class."""
 
     #: All known keys of its JSON objects.
     keys: frozenset[str]

@@ -53,7 +53,7 @@ def ways() -> list[Way]:
 
 
 def race(ways: list[Way], data: bytes, *, rounds: int, seconds: float) -> list[Lap]:
-    """Decode ``data`` in each of the ways, in turns, for ``rounds`` rounds or until ``seconds`` have passed.
+    """Decode ``data`` in each way in turn, for ``rounds`` rounds or until ``seconds`` have passed.
 
     There is at least one round.
     """
@@ -88,5 +88,5 @@ def _line_by_line(loads: Callable[[bytes], Any], data: bytes) -> int:
     return count
 
 
-#: How a program decodes that only waits for results: it skips all other lines.
+#: How a program that only waits for results decodes: it skips all other lines.
 RESULTS_ONLY = Way("claude_wire, results only", partial(_in_chunks, partial(Decoder, only={"result"})))

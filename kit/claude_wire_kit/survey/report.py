@@ -1,6 +1,6 @@
 """Show the result of ``check`` as text for people, or as JSON for programs.
 
-Of the contents of lines, both have only the names of types and fields, which are safe to print, and the reasons why
+Both contain nothing from the lines except the names of types and fields, which are safe to print, and the reasons why
 something is unknown or invalid.
 """
 

@@ -1,4 +1,4 @@
-"""Read everything that was said in a session, and match it with a pattern."""
+"""Read everything that was said in a session, and match it against a pattern."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from claude_wire.transcripts.files import open_regular
 
 Role: TypeAlias = Literal["user", "assistant", "thinking", "tool"]
 
-#: For this many calls of a file, the name of the tool is remembered, to be given with the result.
+#: Maximum number of calls in a file whose tool name is remembered, to return it with the result.
 MAX_CALLS = 10_000
 
 #: Bytes are searched in a file in blocks of this size.
@@ -31,7 +31,7 @@ class Said(NamedTuple):
     """A part of a conversation: a text, thinking, or the input or result of a tool."""
 
     role: Role
-    #: The name of the tool. None if this is no input or result, or if the call of a result is not in the file.
+    #: The tool's name. None if this is not an input or a result, or if the result's call is not in the file.
     tool: str | None
     time: str | None
     text: str
@@ -73,7 +73,7 @@ def _has(path: Path, bytes: bytes) -> bool:
 
 
 def files_of(session: Path) -> Iterator[Path]:
-    """Yield the file of a session, then those of its subagents."""
+    """Yield a session's file, then its subagents' files."""
     yield session
     yield from sorted((session.with_suffix("") / "subagents").rglob("*.jsonl"))
 

@@ -1,4 +1,4 @@
-"""Add up a recording: turns, tokens, cost, times, calls of each tool, and the bytes of each kind of line.
+"""Add up a recording: turns, tokens, cost, times, each tool's calls, and the size of each kind of line.
 
 This module does no input or output: it takes bytes and returns sums. Memory does not grow with the stream, because the
 number of kinds is fixed, and at most :data:`MAX_NAMES` names and open calls are kept.
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass
 class Count(Sums):
-    """The number of lines of one kind, and of their bytes, including line feeds."""
+    """The number of lines of one kind, and the number of bytes in them, including line feeds."""
 
     lines: int = 0
     bytes: int = 0
@@ -71,7 +71,7 @@ class Stats(Sums):
     #: The number of lines that are not blank.
     lines: int = 0
     messages: int = 0
-    #: The number of lines that are not blank and not one JSON object.
+    #: The number of lines that are neither blank nor one JSON object.
     invalid: int = 0
     #: The number of messages that are unknown, or contain something unknown.
     unknown: int = 0
@@ -92,7 +92,7 @@ class Stats(Sums):
     transcripts: int = 0
     #: The number of prompts in transcripts.
     prompts: int = 0
-    #: The number of transcripts in which the CLI has stored no cost.
+    #: The number of transcripts in which the CLI did not store a cost.
     uncosted: int = 0
 
     @property
@@ -107,7 +107,7 @@ class Stats(Sums):
 
 
 class Tally:
-    """Adds up a stream, which is fed in pieces of any size."""
+    """Adds up what a stream contains. The stream is fed in pieces of any size."""
 
     def __init__(self, dialect: LineDialect = "stream", max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
         self._stats = Stats(transcripts=int(dialect == "transcript"))
