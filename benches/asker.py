@@ -1,4 +1,4 @@
-"""The child process of the session benches. It stands in for the CLI: it answers requests and runs commands in prompts.
+"""The session benches' child process. It replaces the CLI: it answers requests and runs commands from prompts.
 
 ``blocks N`` writes N recorded lines in writes of 64 KiB, ``lines N`` in one write per line. ``ask N`` asks for a
 permission N times and waits for each answer. Each command ends with a result; the text of the result is a JSON list of
@@ -52,7 +52,7 @@ def main(path: str) -> None:
     with open(path, "rb") as file:
         different = file.read().splitlines(keepends=True)
 
-    @functools.cache  # the data is made only once, before the first round that is measured
+    @functools.cache  # create the data only once, before the first measured round
     def made(how: str, count: int) -> list[bytes]:
         lines = list(itertools.islice(itertools.cycle(different), count))
         if how == "lines":

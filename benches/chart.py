@@ -1,4 +1,4 @@
-"""Draw a table of results as an SVG chart: for each job, the time of other packages as a multiple of ours.
+"""Draw a table of results as an SVG chart: for each job, how many times as long as ours other packages take.
 
 The axis is logarithmic. Each job is a row. Each package has one mark, for its fastest variant, and a line from its best
 round to its worst. The line at 1 is claude_wire. Each package has its shape and its colour; the colours are those of
@@ -21,7 +21,7 @@ TITLE = "Time that others take for the same job, as a multiple of claude_wire's"
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours of the light or the dark version."""
+    """The light or the dark version's colours."""
 
     background: str
     ink: str
@@ -60,10 +60,10 @@ _SHAPES = {
     "pysimdjson": "M-5,-3 L-3,-5 L0,-2 L3,-5 L5,-3 L2,0 L5,3 L3,5 L0,2 L-3,5 L-5,3 L-2,0 Z",
     "jiter": "M0,-5 L1.5,-1.8 L5,-1.5 L2.4,0.9 L3.1,4.5 L0,2.6 L-3.1,4.5 L-2.4,0.9 L-5,-1.5 L-1.5,-1.8 Z",
 }
-#: Width of the plot, and of the margin to its right.
+#: The plot's width, and the width of the right margin.
 _PLOT = 620
 _RIGHT = 40
-#: Approximate width of a character in a job's name.
+#: The approximate width of a character in a job's name.
 _CHARACTER = 7.0
 _TOP = 96
 _ROW = 40
@@ -71,7 +71,7 @@ _FONT = "font-family=\"system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, s
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Return the ticks of the axis: 1, 2 and 5 times powers of ten, from just below ``low`` to just above ``high``."""
+    """Return the axis ticks: 1, 2 and 5 times powers of ten, from just below ``low`` to just above ``high``."""
     steps = [step * 10.0**power for power in range(-3, 6) for step in (1, 2, 5)]
     first = max(index for index, step in enumerate(steps) if step <= low)
     last = min(index for index, step in enumerate(steps) if step >= high)
@@ -140,7 +140,7 @@ def _legend(packages: list[str], theme: Theme, text: Callable[..., str]) -> list
 
 
 def _best(rows: list[Row]) -> list[Row]:
-    """Return the fastest row of each package."""
+    """Return each package's fastest row."""
     return [
         min((row for row in rows if row.package == package), key=lambda row: row.median)
         for package in dict.fromkeys(row.package for row in rows)
@@ -148,7 +148,7 @@ def _best(rows: list[Row]) -> list[Row]:
 
 
 def _marks(rows: list[Row], y: float, x: Callable[[float], float], theme: Theme) -> list[str]:
-    """Draw the marks of one job. Marks that would overlap are moved up and down."""
+    """Draw one job's marks. Marks that would overlap move up or down."""
     parts = []
     before = -math.inf
     side = 1

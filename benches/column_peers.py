@@ -39,7 +39,7 @@ COLUMNS = [
 
 
 class Found(NamedTuple):
-    """Two sums: input and output tokens, or texts and their characters."""
+    """Two sums: input and output tokens, or the number of texts and of their characters."""
 
     one: int
     other: int
@@ -191,7 +191,7 @@ def columns(path: Path) -> Found:
 
 
 def columns_by_msgspec(path: Path) -> Found:
-    """Decode the lines to msgspec Structs, collect lists, and make an Arrow table of them."""
+    """Decode the lines to msgspec Structs, collect lists, and build an Arrow table from the lists."""
     found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     adds = [column.append for column in found.values()]
     for line in read_by(msgspec.json.Decoder(FullLine).decode, (msgspec.MsgspecError, UnicodeDecodeError))(path):
@@ -224,7 +224,7 @@ def columns_by_duckdb(path: Path) -> Found:
 
 
 def columns_by_polars(path: Path) -> Found:
-    """Read by Polars. A column has one type there, so ``content`` is a list of blocks, as in most lines."""
+    """Read with Polars. A Polars column has one type, so ``content`` is a list of blocks, as in most lines."""
     blocks = polars.List(polars.Struct({"type": polars.String, "text": polars.String}))
     strings = dict.fromkeys(["id", "role", "model", "stop_reason"], polars.String)
     names = ["type", "subtype", "uuid", "parentUuid", "sessionId", "timestamp", "requestId"]

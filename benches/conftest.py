@@ -1,6 +1,6 @@
-"""The fixture ``contest``, by which a bench compares claude_wire (the subject) with other packages (the peers).
+"""The fixture ``contest``, with which a bench compares claude_wire (the subject) with other packages (the peers).
 
-The speed of a machine changes by tens of percent from minute to minute, so the benches claim ratios, not times. In each
+A machine's speed changes by tens of percent from minute to minute, so the benches claim ratios, not times. In each
 round every peer does the job once, and then the subject does; the ratio of their times in this round is kept. The
 table shows the median of the ratios, the lowest and the highest. pytest-benchmark keeps the times of the subject, so
 ``--benchmark-compare`` and ``--benchmark-autosave`` work as usual.
@@ -25,7 +25,7 @@ from table import Measure, Row, Table
 
 BENCHES = Path(__file__).parent
 ROUNDS = 15
-#: Module -> the title of its section. The benches run, and the table is printed, in this order.
+#: Module -> section title. The benches run, and the table is printed, in this order.
 SECTIONS = {
     "test_live": "One live line at a time",
     "test_decode": "Typed messages and dicts, from chunks of 64 KiB",
@@ -57,7 +57,7 @@ _own_time = 0.0
 
 
 def own_time() -> float:
-    """Return the time of a clock that advances by the times a bench reports. See :meth:`Contest.measured`."""
+    """Return the time of a clock that advances by the times that a bench reports. See :meth:`Contest.measured`."""
     return _own_time
 
 
@@ -90,16 +90,16 @@ class Contest:
         """Measure ``subject``, which handles ``lines`` lines, against its peers.
 
         Args:
-            job: the name of the job in the table.
+            job: the job's name in the table.
             lines: how many lines the subject and each peer handle.
             subject: the function to measure.
             faster_than: peers that should be slower. The ratio is their time by the subject's.
             at_most: peers that should be faster, such as msgspec below our decoder. The ratio is our time by theirs.
             fastest: a text and a ratio: the claim against the fastest of ``faster_than`` whose label has this text.
-            rate: how many bytes the subject reads, and the claim in GB/s.
+            rate: how many bytes the subject reads, and the claimed GB/s.
             passes: how often the subject does the job in a round: more than once if it takes very little time.
             charted: whether the chart shows ``faster_than``.
-            rounds: the most rounds.
+            rounds: the maximum number of rounds.
         """
         everyone = {**(faster_than or {}), **(at_most or {})}
         present = {label: peer for label, (peer, _) in everyone.items() if peer is not None}
@@ -252,7 +252,7 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 
 def _why_no_page(config: pytest.Config, reporter: Any) -> str | None:
-    """Return why the pages cannot be written from this run; None if they can."""
+    """Return why this run cannot write the pages, or None if it can."""
     if config.getoption("--rounds") < ROUNDS:
         return f"fewer than {ROUNDS} rounds"
     files = {report.fspath for report in reporter.stats.get("passed", ())}

@@ -38,7 +38,7 @@ class _Session:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.id = self.uuid()
-        #: The id of the session that copies made during this session belong to.
+        #: The session id of copies that are created during this session.
         self.fork = self.uuid()
         self.parent: str | None = None
         self.seconds = rng.randrange(10**8)
@@ -136,7 +136,7 @@ def lines(size: int, seed: int = 1) -> Iterator[bytes]:
             if 0.01 <= chance < 0.015:
                 encoded = encoded[: rng.randrange(1, len(encoded))].decode(errors="ignore").encode()
             elif 0.015 <= chance < 0.02:
-                # Put half of an emoji into the branch's name and into the texts.
+                # Put half an emoji into the branch name and into the texts.
                 encoded = encoded.replace(b'main"', b'main \\ud83d"').replace(b" the ", b" \\ud83d ")
             elif 0.02 <= chance < 0.07 and recent:
                 original = rng.choice(recent)

@@ -41,7 +41,7 @@ def with_json(file: Path) -> list[str | None]:
 
 
 def _skipping(module: str, loads: str) -> Callable[[Path], list[str | None]]:
-    """Return a reader that decodes line by line and skips lines that are refused, as SDKs of the CLI do."""
+    """Return a reader that decodes line by line and skips refused lines, as the CLI's SDKs do."""
 
     def decode(file: Path) -> list[str | None]:
         package = importlib.import_module(module)

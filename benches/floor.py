@@ -1,4 +1,4 @@
-"""The floor of decoding: msgspec alone, without checks, and without a second pass for types with subtypes."""
+"""The lower bound for decoding time: msgspec alone, without checks, or a second pass for types with subtypes."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ _subtyped = (
 )
 _members = (*MESSAGES.by_type.values(), *_subtyped)
 
-#: Decodes all top-level types of a stream.
+#: Decodes all of a stream's top-level types.
 floor: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[_members])

@@ -1,4 +1,4 @@
-"""Print by how many bytes a process grows while it decodes many messages: ``held.py WHO LINES FILE``.
+"""Print how many bytes a process grows while it decodes many messages: ``held.py WHO LINES FILE``.
 
 ``WHO`` decodes the messages: ``claude-wire``, ``claude-wire, all kept``, ``orjson, all kept``, ``claude-wire through a
 pipe``, or the label of a peer. Only the ``all kept`` jobs keep the messages. ``LINES`` is the number of lines, which
@@ -17,9 +17,9 @@ CHUNK = 64 * 1024
 
 
 def peak() -> int:
-    """Return the peak of resident memory of this process, in bytes."""
+    """Return this process's peak resident memory in bytes."""
     try:
-        # On Linux, ru_maxrss also includes the peak of the parent before the fork.
+        # On Linux, ru_maxrss also includes the parent's peak before the fork.
         status = Path("/proc/self/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) * 1024
     except OSError:
@@ -77,7 +77,7 @@ def through_a_pipe(path: Path, lines: int) -> None:
         async with claude_wire.open_process(writer) as process:
             left = lines
             while left:
-                part = min(left, 50_000)  # the writer makes all of it in memory before it writes
+                part = min(left, 50_000)  # the writer builds the whole output in memory before it writes
                 await process.send_bytes(b"blocks %d\n" % part)
                 left -= part
                 async for _ in process:

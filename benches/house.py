@@ -1,4 +1,4 @@
-"""A supervisor in a separate process, its sessions, and their clients, for the benches of the supervisor.
+"""A supervisor in a separate process, with sessions and clients, for the supervisor's benches.
 
 Run as a program, this module is the supervisor: ``house.py FOLDER LOOP``, with the state folder and the event loop.
 ``asyncio`` stands for the supervisor's own loop, which is based on asyncio's.
@@ -32,16 +32,16 @@ SECONDS = 60.0
 BEHIND = 10
 #: After this many lines of all sessions together, one of the slow readers reads ``SLOW_BYTES``.
 SLOW_EVERY = 100
-#: The bytes that a slow reader reads at a time.
+#: How many bytes a slow reader reads at a time.
 SLOW_BYTES = 4 * 1024
 
 
 class ManagedSession:
-    """A session of the supervisor, perhaps with a client.
+    """One of the supervisor's sessions, which may have a client.
 
     Attributes:
         id: the id that the supervisor gave the session.
-        output: a descriptor to write to the output of the CLI.
+        output: a descriptor that writes to the CLI's output.
     """
 
     def __init__(self, id: str, pid: int) -> None:
@@ -51,12 +51,12 @@ class ManagedSession:
 
     @property
     def client(self) -> socket.socket:
-        """The connection of the client."""
+        """The client's connection."""
         assert self._client is not None
         return self._client
 
     def attach(self, house: House) -> None:
-        """Connect a client as the driver of the session, and receive all lines so far."""
+        """Connect a client as the session's driver, and receive all lines so far."""
         self._client, answer = house.ask({"attach": self.id, "role": "driver"})
         assert answer["type"] == "supervisor_attached", answer
 
@@ -96,7 +96,7 @@ class Pace:
         """Write ``count`` lines within ``seconds``. Return session -> the seconds that each line took to its client."""
         everybody = [*self._sessions, *self._slow]
         moments = sorted(self._random.random() * seconds for _ in range(count))
-        # Session -> for each line that has not arrived: when it was written, and how many bytes of it are missing.
+        # Session -> for each line that did not arrive yet: when it was written, and how many bytes are missing.
         sent: dict[ManagedSession, deque[list[float]]] = {session: deque() for session in self._sessions}
         found: dict[ManagedSession, list[float]] = {session: [] for session in self._sessions}
         start, done, arriving = time.perf_counter(), 0, 0
@@ -134,7 +134,7 @@ class Writer:
     The reader is the same in all three cases: an asyncio callback that reads what is available from a descriptor.
 
     Args:
-        lines: the file of the lines that the writer writes.
+        lines: the file with the lines that the writer writes.
         house: the supervisor to read through, if any.
         relayed: the file that relay.py writes, to read through it.
     """
@@ -203,7 +203,7 @@ class Writer:
         loop.remove_reader(self._output)
 
     def close(self) -> None:
-        """End the writer and the reader. A writer below a supervisor ends with the supervisor."""
+        """End the writer and the reader. A writer that the supervisor started ends with the supervisor."""
         if self._client is not None:
             self._client.close()
         if self._process is not None:
@@ -224,7 +224,7 @@ class House:
         self.sessions: list[ManagedSession] = []
 
     def ask(self, command: dict[str, Any]) -> tuple[socket.socket, Any]:
-        """Connect and send a command. Return the connection, and the reply."""
+        """Connect and send a command. Return the connection and the reply."""
         client = socket.socket(socket.AF_UNIX)
         client.settimeout(SECONDS)
         client.connect(str(self._folder / "socket"))
@@ -235,7 +235,7 @@ class House:
         return client, json.loads(answer)
 
     def create(self, argv: list[str]) -> tuple[str, int]:
-        """Create a session. Return its id, and the pid of its CLI."""
+        """Create a session. Return the session's id and the CLI's pid."""
         spec = {"argv": argv, "cwd": str(self._folder), "env": dict(os.environ)}
         client, answer = self.ask({"create": spec, "detach": True})
         client.close()
@@ -260,12 +260,12 @@ class House:
 
     @property
     def seconds(self) -> float:
-        """The processor time of the supervisor in seconds, including its time in the kernel."""
+        """The supervisor's processor time in seconds, including time in the kernel."""
         return int(Path(f"/proc/{self._process.pid}/schedstat").read_text().split()[0]) / 1e9
 
     @property
     def resident(self) -> int:
-        """The memory of the supervisor in bytes. Pages that several processes share count in part."""
+        """The supervisor's memory in bytes. Pages that several processes share count in part."""
         fields = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().split()
         return int(fields[fields.index("Pss:") + 1]) * 1024
 

@@ -19,13 +19,13 @@ SESSIONS = 1_000
 
 
 def resident() -> int:
-    """Return the resident memory of this process in bytes."""
+    """Return this process's resident memory in bytes."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 async def held() -> float:
-    """Return the bytes of memory per session. Each session has a task that waits for the next message."""
+    """Return how many bytes of memory a session takes. Each session has a task that waits for the next message."""
 
     async def send(line: bytes) -> None:
         raise AssertionError("nothing is asked")

@@ -1,6 +1,6 @@
 """Our message classes as plain msgspec Structs, as an application that uses msgspec directly would write them.
 
-They are made from our classes, with the same fields and the same nested unions, but without our optimisations: the
+They are built from our classes, with the same fields and the same nested unions, but without our optimisations: the
 garbage collector tracks them, which is msgspec's default. All ``system`` messages are one Struct with the fields of all
 subtypes, and all ``result`` messages another.
 """
@@ -56,7 +56,7 @@ def _defined(name: str, fields: list[tuple[str, Any, Any]], tag_field: str | Non
 
 
 def _wide(name: str, tag: str, classes: Any) -> type[msgspec.Struct]:
-    """Make one Struct of many: it has each field that any of them has, with its type if all agree, else Any."""
+    """Merge several Structs into one with all their fields. A field's type is Any if the Structs disagree."""
     hints: dict[str, Any] = {}
     for cls in get_args(classes):
         for field in wire_fields(cls):

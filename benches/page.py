@@ -48,7 +48,7 @@ DECISIVE = (
     ("an event to a connection, one event at a time", "a plain", "an event over HTTP, against a plain endpoint"),
     ("latency of one event through the tap, recording", "the bare", "an event through the tap, against a bare pipe"),
 )
-#: Label of a peer that has a column on the page of all numbers -> the heading of the column.
+#: Label of a peer that has a column on the page with all numbers -> the column's heading.
 COLUMNS = {
     "claude-agent-sdk": "claude-agent-sdk",
     "pydantic, discriminated unions": "pydantic",
@@ -132,7 +132,7 @@ def machine() -> list[str]:
 
 
 def _tables(rows: list[Row]) -> list[str]:
-    """Return the tables of a section: those with a column per common peer, and one with a line per other peer."""
+    """Return a section's tables: the tables with a column per common peer, and a table with a line per other peer."""
     lines: list[str] = []
     for measure, head in HEADS.items():
         wide = _wide(rows, measure)
@@ -194,7 +194,7 @@ def _bare(row: Row) -> str:
 
 
 def _decisive(table: Table) -> list[str]:
-    """Return the rows of the first page, as far as this run has them."""
+    """Return the first page's rows that this run has."""
     return [
         f"| {words} | {shown(row)[0]} | {quantity(row.ours, row.unit)} |"
         for job, peer, words in DECISIVE
@@ -269,7 +269,7 @@ def all_numbers(table: Table, rounds: int) -> str:
 
 
 def readme(table: Table, rounds: int) -> str:
-    """Return the table of the README: some jobs against claude-agent-sdk, as far as this run has them."""
+    """Return the README's table: those of its comparisons with claude-agent-sdk that this run has."""
     lines = ["| job | claude_wire, against claude-agent-sdk |", "|---|---|"]
     for job, package, words in CHOSEN:
         lines += [

@@ -39,24 +39,24 @@ simdjson = _optional("simdjson", "pysimdjson")
 fastsimdjson = _optional("fastsimdjson", "fastsimdjson")
 pydantic_messages = _optional("pydantic_messages", "pydantic")
 _playwright = _optional("playwright.sync_api", "playwright")
-#: The path of a browser, for the bench of the web page; None if it or Playwright is not installed.
+#: A browser's path, for the web page's bench. None if the browser or Playwright is not installed.
 browser = _playwright and (shutil.which("chromium") or shutil.which("google-chrome"))
 if browser is None and _playwright is not None:
     missing.append("chromium")
-#: Packages without which the pages are written all the same, because no Python runs all peers.
+#: If these packages are missing, the pages are still written, because no Python version runs all peers.
 SPARED = frozenset({"takopi"})
 #: takopi is a Telegram bot that reads the CLI's lines with msgspec. It needs Python 3.14.
 takopi = _optional("takopi.schemas.claude", "takopi")
 agent_sdk = _optional("claude_agent_sdk", "claude-agent-sdk")
 _sdk_parser = _optional("claude_agent_sdk._internal.message_parser", "claude-agent-sdk")
 _sdk_transport = _optional("claude_agent_sdk._internal.transport.subprocess_cli", "claude-agent-sdk")
-#: The function by which claude-agent-sdk's ``query`` makes a message of a line's dict.
+#: The function with which claude-agent-sdk's ``query`` converts a line's dict to a message.
 parse_message: Any = _sdk_parser and _sdk_parser.parse_message
 SubprocessCLITransport: Any = _sdk_transport and _sdk_transport.SubprocessCLITransport
 
 
 def needs(module: object) -> Callable[[Any], Any]:
-    """Return a decorator that replaces a function by None if ``module`` is None."""
+    """Return a decorator that replaces a function with None if ``module`` is None."""
     return lambda function: None if module is None else function
 
 
@@ -65,7 +65,7 @@ def nothing(message: Any) -> None:
 
 
 def of(peer: Peer | None, chunks: list[bytes], each: Each = nothing) -> Callable[[], None] | None:
-    """Return a function without arguments that has a peer decode these chunks; None if it is not installed."""
+    """Return a function without arguments in which a peer decodes these chunks. None if the peer is not installed."""
     return None if peer is None else lambda: peer(chunks, each)
 
 
@@ -138,7 +138,7 @@ def _by_pysimdjson(chunks: Iterable[bytes], each: Each) -> None:
 
 @needs(agent_sdk and _sdk_parser and _sdk_transport)
 def agent_sdk_feed(each: Each = nothing) -> Callable[[bytes], None]:
-    """Decode by claude-agent-sdk: its text decoding, framing, json and message parser; not its process and queues."""
+    """Decode with claude-agent-sdk's text decoding, framing, json and message parser, without process and queues."""
     push = _sdk_transport._LineFramer().push
     parse_line = _sdk_transport._parse_stdout_line
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -166,7 +166,7 @@ def _validate(line: bytes) -> Any:
 
 @needs(takopi)
 def by_takopi(line: bytes) -> Any:
-    """Decode a line by takopi, whose classes have a tenth of our fields. Return None if the line does not fit them."""
+    """Decode a line with takopi, whose classes have a tenth of our fields. Return None if the line does not fit."""
     try:
         return takopi.decode_stream_json_line(line)
     except msgspec.ValidationError:
@@ -214,7 +214,7 @@ TYPED: dict[str, Peer | None] = {
 def entered(
     chunks: list[bytes], peers: dict[str, Peer | None], claims: dict[str, float] | None = None
 ) -> dict[str, tuple[Callable[[], None] | None, float | None]]:
-    """Return peers in the form for a contest, with the claim for the package of each."""
+    """Return peers as a contest needs them, with the claim for each peer's package."""
     claims = claims or {}
     named = {label: label.replace(",", " ").replace(".", " ").split(" ")[0] for label in peers}
     return {label: (of(peer, chunks), claims.get(named[label])) for label, peer in peers.items()}

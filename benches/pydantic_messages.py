@@ -1,6 +1,6 @@
 """Our message classes as pydantic models, with the same fields and the same discriminated unions.
 
-They are made from our classes, so both validate the same protocol. As in our classes, ``type`` and then ``subtype``
+They are built from our classes, so both validate the same protocol. As in our classes, ``type`` and then ``subtype``
 identify the class of ``system`` and ``result`` lines.
 """
 

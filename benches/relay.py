@@ -1,7 +1,7 @@
-"""The smallest possible relay between a CLI and its client: the time that the supervisor takes beyond it is its own.
+"""The smallest possible relay between a CLI and its client: any longer time is the supervisor's own.
 
 ``relay.py FILE ARGV...`` runs a program, and writes each chunk of its output to a file and then to standard output. It
-uses callbacks of asyncio, as the supervisor does.
+uses asyncio callbacks, as the supervisor does.
 """
 
 from __future__ import annotations

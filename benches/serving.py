@@ -27,12 +27,12 @@ import workloads
 
 SECONDS = 60.0
 TOKEN = "t" * 43
-#: The bytes at the end of an event. Nothing else that is sent has them.
+#: The bytes at the end of an event. No other output contains these bytes.
 END = b"}\n\n"
 
 
 def events() -> list[tuple[bytes, bytes]]:
-    """Return pairs of a line of the CLI and the event that the service sends for it, without its id."""
+    """Return pairs of a CLI line and the event that the service sends for the line, without the event's id."""
     from claude_wire_kit.web.events import Source
 
     found: list[tuple[bytes, bytes]] = []
@@ -48,7 +48,7 @@ class Served:
     """A process that serves sessions, and connections that read their events.
 
     Args:
-        argv: the arguments of the process, for :func:`main`.
+        argv: the process's arguments, for :func:`main`.
         sessions: the sessions that this process serves, and no other.
         lines: the lines to write into the sessions. Each gives one event.
     """
@@ -135,13 +135,13 @@ class Served:
 
     @property
     def seconds(self) -> float:
-        """The processor time of the process in seconds, including its time in the kernel."""
+        """The process's processor time in seconds, including time in the kernel."""
         tasks = Path(f"/proc/{self._process.pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
     @property
     def resident(self) -> int:
-        """The memory of the process in bytes. Pages that several processes share count in part."""
+        """The process's memory in bytes. Pages that several processes share count in part."""
         fields = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().split()
         return int(fields[fields.index("Pss:") + 1]) * 1024
 
@@ -154,12 +154,12 @@ class Served:
 
 
 def service(supervisor: house.House, folder: Path, sessions: int) -> Served:
-    """Start the service, with ``sessions`` new sessions of the supervisor."""
+    """Start the service, with ``sessions`` new supervisor sessions."""
     return _serves("service", supervisor, folder, sessions)
 
 
 def plain(supervisor: house.House, folder: Path, sessions: int) -> Served:
-    """Start the plain endpoint, with ``sessions`` new sessions of the supervisor."""
+    """Start the plain endpoint, with ``sessions`` new supervisor sessions."""
     return _serves("plain", supervisor, folder, sessions)
 
 

@@ -1,4 +1,4 @@
-"""The results of a run as rows, and their form in a terminal. This module does not know how they are measured.
+"""A run's results as rows, and how a terminal shows them. This module does not know how benches measure.
 
 A row is one job of the subject (claude_wire), mostly compared with one peer. ``values`` has one number for each round,
 usually a ratio. The claim is about their median.
@@ -18,7 +18,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 class Measure(enum.Enum):
-    """The meaning of a row's values, their unit, and whether more is better."""
+    """What a row's values mean, their unit, and whether more is better."""
 
     #: The peer's time divided by the subject's.
     FASTER = (f"{TIMES} faster", "at least", True)
@@ -39,22 +39,22 @@ class Measure(enum.Enum):
 
 @dataclass
 class Row:
-    """A line of the table."""
+    """A row of the table."""
 
     section: str
     job: str
-    #: The median of the subject: seconds (usually per line) or MB, see ``unit``.
+    #: The subject's median: seconds (usually per line) or MB, see ``unit``.
     ours: float
-    #: The label of the peer, which begins with the name of its package; empty for a row without a peer.
+    #: The peer's label, which begins with the package name. Empty for a row without a peer.
     peer: str
-    #: The median of the peer, in the same unit.
+    #: The peer's median, in the same unit.
     theirs: float | None
     values: list[float]
     measure: Measure
     #: The bound that the median of the values must keep; None for no claim.
     claim: float | None = None
     unit: str = "s"
-    #: Whether the chart shows it.
+    #: True if the chart shows this row.
     charted: bool = False
 
     @property

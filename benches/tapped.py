@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A stand-in for the CLI, and its reader, for the benches of the tap.
+"""A stand-in for the CLI, and its reader, for the tap's benches.
 
 Run as a program, this module is the CLI. ``tapped.py blocks COUNT`` writes blocks of 64 KiB to standard output, which
 consist of whole lines. ``tapped.py events COUNT`` writes a line each millisecond, with the time of its writing.
@@ -21,7 +21,7 @@ FILE = Path(__file__)
 
 
 def write_blocks(count: int) -> None:
-    """Write ``count`` blocks, and then the processor time that this took to standard error."""
+    """Write ``count`` blocks, then write the processor time used to standard error."""
     import workloads
 
     lines = workloads.deltas()
@@ -47,7 +47,7 @@ class Reader:
     """Runs a CLI, with or without the tap, and reads its output to the end."""
 
     def __init__(self, command: list[str]) -> None:
-        #: The time from the first byte to the last, in seconds, and the number of bytes.
+        #: How many seconds pass from the first byte to the last, and how many bytes there are.
         self.seconds = 0.0
         self.size = 0
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Accumulating: the cost of a delta when whole messages are made of deltas, including the final text."""
+"""Accumulating: what a delta costs when whole messages are built from deltas, including the final text."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_text(contest: Contest, deltas: int) -> None:
 
 
 def test_snapshots(contest: Contest) -> None:
-    """Take a snapshot after each delta and do not read it. Its cost must not depend on the size of the message."""
+    """Take a snapshot after each delta and do not read it. The cost must not depend on the message's size."""
     events = stream(20_000)
 
     def snapshots() -> None:

@@ -1,4 +1,4 @@
-"""Events for a front end: their cost in addition to decoding whole sessions."""
+"""Events for a front end: what they cost in addition to decoding whole sessions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_prose(contest: Contest) -> None:
 
 
 def test_hostile(contest: Contest) -> None:
-    """Make events of a text full of numbers, of which only the end should be read, whatever its size."""
+    """Create events from a text full of numbers. Only the end should be read, whatever the text's size."""
     small, large = (decode(SAYS % (b"Running test 2 of 1 " * (size // 20))) for size in (1_000_000, 10_000_000))
 
     def one() -> None:

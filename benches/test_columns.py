@@ -1,7 +1,7 @@
-"""Columns of generated transcripts (``corpus.py``): compared with other libraries, in two threads, and the memory.
+"""Columns of generated transcripts (``corpus.py``), compared with other libraries, in two threads, and by memory.
 
 In 1% of the lines, the JSON is cut off or has half of an emoji. Several libraries silently skip such lines; the label
-of a peer then says what it has found instead.
+of a peer then says what the peer found instead.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def test_two_threads(contest: Contest, path: Path, table: str, claim: float) -> 
 
 
 def test_memory(contest: Contest, path: Path) -> None:
-    """Measure by how much a process grows that reads eight files."""
+    """Measure how much a process grows while it reads eight files."""
 
     program = "import sys, column_peers as c, held; of = sys.argv[1:]; before = held.peak(); "
     program += "c.drained(of, 'messages', c.COLUMNS); print(held.peak() - before)"

@@ -1,4 +1,4 @@
-"""Encoding: the cost of writing a message, compared with msgspec's encoder and json; and of reading and writing it."""
+"""Encoding: what it costs to write a message, or to read and write it, compared with msgspec's encoder and json."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_encode_lines(contest: Contest, text: str, claim: float) -> None:
 
 
 def messages(kind: str) -> list[Any]:
-    """Return the messages of this kind, as a session has them."""
+    """Return messages of this kind, as in a session."""
     if kind == "prompt":
         return [claude_wire.UserMessage.of("Fix the failing test, please, and tell me what was wrong with it.")]
     if kind == "initialize":

@@ -21,7 +21,7 @@ from conftest import Contest, Job
 
 WANTED = {"result", "assistant"}
 ONLY = 'feed, only={"result", "assistant"}'
-#: How often the subject reads its input in a round, because once takes very little time.
+#: How often the subject reads its input in a round. Reading it once takes too little time to measure.
 PASSES = 10
 
 Texts = dict[str, list[str]]

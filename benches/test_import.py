@@ -13,7 +13,7 @@ import peers
 from conftest import Contest, takes_own_time
 
 PROGRAM = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
-#: How many imports a round has. The shortest counts.
+#: How many imports a round has. The shortest time counts.
 TIMES = 3
 
 

@@ -24,7 +24,7 @@ from test_decode import aligned, by_hand, feeding
     ],
 )
 def test_odd_lines(contest: Contest, odd: tuple[bytes, bytes], every: int, name: str, claim: float | None) -> None:
-    """Unknown and invalid lines among deltas: their own cost, and that of the lines around them."""
+    """Unknown and invalid lines among deltas: what they cost, and what the lines around them cost."""
     known = feeding(workloads.chunks(workloads.deltas()) * workloads.PASSES)
     contest(
         f"feed, {name}",
@@ -118,7 +118,7 @@ def test_one_byte_at_a_time(contest: Contest) -> None:
 
 
 def test_live_line_of_cjk(contest: Contest) -> None:
-    """Decode one line at a time. The lines are not ASCII, so their UTF-8 has to be checked."""
+    """Decode one line at a time. The lines are not ASCII, so their UTF-8 must be validated."""
     lines = workloads.lines(workloads.made("CJK"))
 
     def ours() -> None:

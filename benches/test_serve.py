@@ -1,4 +1,4 @@
-"""The web service: the cost of a connection and of an event, compared with a plain endpoint that sends the same bytes.
+"""The web service: what a connection and an event cost, compared with a plain endpoint that sends the same bytes.
 
 500 connections read 50 sessions. The service and the endpoint (serving.py) are separate processes, on uvicorn with the
 same settings, and read the same supervisor. Only the memory and the processor time of these processes count. The
@@ -23,7 +23,7 @@ READERS = 10
 #: Events per round. Each goes to all readers of its session.
 EVENTS = 1_000
 
-#: The claim for the memory of a connection in MB: 1.3 times 27 KiB.
+#: The claimed memory of a connection in MB: 1.3 times 27 KiB.
 MAX_MEMORY = 0.036
 
 
@@ -45,7 +45,7 @@ def opened(supervisor: house.House, tmp_path: Path) -> Iterator[tuple[serving.Se
 
 
 def test_memory(contest: Contest, opened: tuple[serving.Served, serving.Served]) -> None:
-    """Measure the memory of connections that have received an event."""
+    """Measure the memory of connections that received an event."""
 
     def held(served: serving.Served) -> float:
         served.connect(1)

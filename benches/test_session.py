@@ -1,4 +1,4 @@
-"""A session with a real child process: the cost of a message, the time of a permission, the memory of an idle session.
+"""A session with a real child: what a message costs, how long a permission takes, and an idle session's memory.
 
 One child (asker.py) lives for all rounds and writes on command, so the start of a process or an event loop is not
 measured. ``query()`` of claude-agent-sdk starts a child for each call. The jobs that are compared with it do the same,

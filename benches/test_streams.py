@@ -1,6 +1,6 @@
-"""Many streams in one process, each with its decoder, which get chunks in turn.
+"""Many streams in one process, each with a separate decoder, which get chunks in turn.
 
-The decoders live for all rounds, as those of sessions do. Making and freeing one takes 3.5 µs.
+The decoders live for all rounds, as a session's decoder does. Creating and freeing a decoder takes 3.5 µs.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import peers
 import workloads
 from conftest import Contest
 
-#: Bytes of a chunk, as after a read of a pipe whose reader was away for a moment.
+#: The size of a chunk in bytes, as after a read from a pipe whose reader was away for a moment.
 CHUNK = 4_096
-#: Chunks per round, of all streams together.
+#: Chunks per round, for all streams together.
 CHUNKS = 8_000
 
 Feed = Callable[[bytes], object]

@@ -20,7 +20,7 @@ import workloads
 from conftest import Contest, takes_own_time
 
 Runner = Callable[[Awaitable[Any]], Any]
-#: Length of a round of events, in seconds.
+#: How many seconds a round of events lasts.
 SECONDS = 2.0
 
 #: The claim for the supervisor's memory per idle session: 48 KiB, in MB.

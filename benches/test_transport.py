@@ -1,4 +1,4 @@
-"""A real pipe: the cost of a line from a child process, the latency of one event, and the cost of idle children.
+"""A real pipe: what a line from a child process costs, one event's latency, and what idle children cost.
 
 One child (writer.py) lives for all rounds and writes on command, so the start of a process or an event loop is not
 measured.
@@ -60,7 +60,7 @@ def writer(lines_file: Path) -> claude_wire.Process[Any]:
 
 
 class Stock:
-    """A child that is read by claude-agent-sdk's transport and message parser."""
+    """A child whose output claude-agent-sdk's transport and message parser read."""
 
     def __init__(self, stand_in: Path) -> None:
         self._transport = peers.SubprocessCLITransport("", peers.agent_sdk.ClaudeAgentOptions(cli_path=str(stand_in)))
@@ -234,7 +234,7 @@ def test_idle_sessions(contest: Contest, lines_file: Path) -> None:
 
             for _ in range(100):
                 group.start_soon(read, await stack.enter_async_context(writer(lines_file)))
-            await anyio.sleep(2)  # wait until the children have started
+            await anyio.sleep(2)  # wait until the children are running
             used = time.process_time()
             await anyio.sleep(SECONDS)
             used = time.process_time() - used

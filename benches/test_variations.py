@@ -1,4 +1,4 @@
-"""The main job on generated traffic: text, thinking and tool input of three sessions."""
+"""The main job on generated traffic: text, thinking and tool input from three sessions."""
 
 from __future__ import annotations
 

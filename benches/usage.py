@@ -78,7 +78,7 @@ def totals_of(counts: dict[str, dict[str, int]]) -> tuple[int, ...]:
 
 
 def wrong(folder: Path, tool: Callable[[Path], tuple[int, ...]]) -> list[str]:
-    """Return the recorded scenarios in which a tool has other sums than the API."""
+    """Return the recorded scenarios in which a tool's sums differ from the API's."""
     found: list[str] = []
     for scenario in measured_scenarios():
         place = folder / scenario

@@ -44,7 +44,7 @@ class Says(NamedTuple):
 
 
 def truth(folder: Path) -> Says:
-    """Return the numbers of the API, and the texts counted with Python's json, which reads every complete line."""
+    """Return the API's numbers, and the number of texts by Python's json, which reads every complete line."""
     models = wanted().values()
     return Says(
         sum(counts["answers"] for counts in models),
@@ -54,7 +54,7 @@ def truth(folder: Path) -> Says:
 
 
 def ours(folder: Path) -> Says:
-    """Return the numbers of claude_wire.columns."""
+    """Return claude_wire.columns's numbers."""
     answers = rows(usage.combine(scan(path, "usage") for path in files(folder)))
     real = [row for row in answers if row["model"] != "<synthetic>"]
     texts = rows(scan(files(folder), "messages", ["text"], {"user"}))
@@ -200,7 +200,7 @@ def main() -> None:
         paths, name = files(folder), f"polars {version('polars')}"
         try:
             said[name] = by_polars(paths)
-        except Exception as error:  # the message of the error becomes the row
+        except Exception as error:  # the error's message becomes the row
             said[name] = str(error).partition("\n")[0].replace("|", "/")[:120]
             some = readable(by_polars, paths)
             said[f"{name}, without {len(paths) - len(some)} files of {len(paths)}"] = by_polars(some)

@@ -1,4 +1,4 @@
-"""The inputs of the benches: recorded lines of the real CLI, and lines of the tests' generator."""
+"""The benches' inputs: recorded lines from the real CLI, and lines from the tests' generator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHUNK = 64 * 1024
 DIFFERENT = 1_600
 #: How often a round goes through the input.
 PASSES = 25
-#: Lines of deltas in a round.
+#: How many delta lines a round has.
 LINES = DIFFERENT * PASSES
 
 
@@ -148,7 +148,7 @@ def lines(data: bytes) -> list[bytes]:
 
 
 def count(data: bytes) -> int:
-    """Return the number of lines."""
+    """Return how many lines the data has."""
     return data.count(b"\n")
 
 

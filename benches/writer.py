@@ -1,4 +1,4 @@
-"""The child process of the transport benches. It writes recorded lines on command, as fast as its reader reads.
+"""The transport benches' child process. It writes recorded lines on command, as fast as its reader reads.
 
 Each line of its input is a command. ``blocks N`` writes N lines in writes of 64 KiB, ``lines N`` in one write per line.
 ``paced N MICROSECONDS`` writes N lines with a pause after each; their text is the time of the write in nanoseconds.
@@ -22,7 +22,7 @@ def main(path: str) -> None:
     with open(path, "rb") as file:
         different = file.read().splitlines(keepends=True)
 
-    @functools.cache  # the data is made only once, before the first round that is measured
+    @functools.cache  # create the data only once, before the first measured round
     def made(how: bytes, count: int) -> list[bytes]:
         lines = list(itertools.islice(itertools.cycle(different), count))
         if how != b"blocks":
