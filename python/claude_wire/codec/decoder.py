@@ -46,7 +46,7 @@ _DEALT_WITH = object()
 
 
 class _MessageByName:
-    """The default ``type``. It replaces the union :data:`Message`, whose repr has 4 KB, because it names all classes."""
+    """The default ``type``. It replaces the union :data:`Message`, whose repr names all classes and takes 4 KB."""
 
     def __repr__(self) -> str:
         return "Message"
