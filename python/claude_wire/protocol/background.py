@@ -1,13 +1,13 @@
-"""Follow the background work of a session: subagents, commands, and the turns that the CLI starts when a task ends.
+"""Track a session's background work: subagents, commands, and the turns that the CLI starts when a task ends.
 
-The rules of CLI 2.1.331:
+CLI 2.1.331 follows these rules:
 
-* ``background_tasks_changed`` lists all tasks in the background and replaces the previous list. ``task_started``,
+* ``background_tasks_changed`` lists all background tasks and replaces the previous list. ``task_started``,
   ``task_updated`` and ``task_notification`` report one task each.
-* A task in the foreground (``is_backgrounded`` is false) belongs to its turn. If a budget ends the turn first, the task
-  works on, and no turn follows its end.
-* A task that completes or fails starts a turn. A task of a subagent (``parent_task_id``) does not: the CLI reports its
-  end to the subagent.
+* A foreground task (``is_backgrounded`` is false) belongs to its turn. If a budget ends the turn first, the task
+  continues, and no turn follows when it ends.
+* A task that completes or fails starts a turn. A subagent's task (``parent_task_id``) does not, because the CLI reports
+  its end to the subagent.
 * A subagent that the host stops with ``stop_task`` starts a turn (status ``killed`` or ``stopped``). If the host
   interrupts, or a budget is exceeded in a subagent, the CLI stops all subagents, and **no turn and no result follow**.
 """
@@ -44,7 +44,7 @@ _ENDED = frozenset(("completed", "failed")) | _STOPPED
 
 
 class Background:
-    """The background work of a session. Each set keeps the newest 4,096 tasks; a run does not wait for older tasks."""
+    """A session's background work. Each set keeps the newest 4,096 tasks; a run does not wait for older tasks."""
 
     __slots__ = ("_owned", "due", "is_certain", "shells", "stopped", "subagents")
 
@@ -53,17 +53,17 @@ class Background:
         self.subagents: Ids = Ids()
         #: Running commands, monitors and all other tasks that may run forever.
         self.shells: Ids = Ids()
-        #: Subagents that were stopped between turns, since the end of the last turn.
+        #: Subagents that were stopped after the last turn ended.
         self.stopped: Ids = Ids()
         # Tasks that a subagent started. The CLI reports their ends to the subagent.
         self._owned = Ids()
-        #: Number of turns that may start because tasks have ended.
+        #: The number of turns that may start because tasks ended.
         self.due: int = 0
         #: True if at least one of the turns in ``due`` will certainly start.
         self.is_certain: bool = False
 
     def unfinished(self) -> str:
-        """Describe where the output would end if it ended now; empty if no subagent works and no turn is certain."""
+        """Describe the work that is unfinished if the output ends now: a subagent or a certain turn. Empty if none."""
         if self.subagents:
             return "while a subagent worked in the background"
         return "before the turn that the end of a background task brings" if self.is_certain else ""
@@ -72,7 +72,7 @@ class Background:
         """Update the state from a message about tasks.
 
         Args:
-            in_turn: whether a turn is under way. If the turn handles the end of a task, no other turn starts.
+            in_turn: whether a turn is running. If this turn handles the end of a task, no other turn starts.
         """
         if isinstance(message, TaskStartedMessage):
             if message.is_backgrounded is not False and not message.ambient:
@@ -85,10 +85,10 @@ class Background:
             self._remove(message.task_id or "", message.patch.status, in_turn=in_turn)
 
     def turn_ended(self, *, takes_one_up: bool) -> None:
-        """Update the state at a result.
+        """Update the state when a result arrives.
 
         Args:
-            takes_one_up: whether the end of a task had started the turn.
+            takes_one_up: whether the turn started because a task ended.
         """
         self.is_certain = False
         self.stopped = Ids()
@@ -96,7 +96,7 @@ class Background:
             self.due -= 1
 
     def settle(self) -> None:
-        """Stop expecting turns of tasks that have ended."""
+        """Stop expecting turns for tasks that ended."""
         self.due, self.is_certain = 0, False
 
     def _add(self, id: str, kind: str | None, owner: str | None) -> None:
@@ -108,7 +108,7 @@ class Background:
         tasks = [task for task in message.tasks if not task.ambient]
         listed = {task.task_id for task in tasks}
         for id in (*self.subagents.strings(), *self.shells.strings()):
-            if id not in listed:  # the task has ended, with an unknown status
+            if id not in listed:  # the task ended with an unknown status
                 self._remove(id, None, in_turn=in_turn)
         for task in tasks:
             self._add(task.task_id, task.task_type, task.parent_task_id)

@@ -1,7 +1,7 @@
 """The host's side of the protocol, without input and output.
 
-:class:`HostProtocol` takes each message of the CLI, and returns events. The host also reports the prompts, requests and
-answers that it sends. The class follows three kinds of exchanges, each by a table of states:
+:class:`HostProtocol` takes each message from the CLI, and returns events. The host also reports the prompts, requests
+and answers that it sends. The class tracks three kinds of exchanges, each with a table of states:
 
 =========  =====================  ===========================================================================
 kind       begins with            table
@@ -13,7 +13,7 @@ request    the host's             WAITING until its answer, or until the host gi
            ``control_request``
 =========  =====================  ===========================================================================
 
-Messages of the CLI, and the events that follow:
+The CLI's messages cause these events:
 
 ==========================================  ==================================================================
 message                                     events
@@ -23,7 +23,7 @@ message                                     events
 ``control_response``                        :class:`RequestAnswered`; none if no request waits for it. Then
                                             :class:`CallbackWanted` for each open question that it lists
 ``control_response`` to ``interrupt``       the same, and :class:`PromptFinished` for each prompt that the CLI
-or ``cancel_async_message``                 has taken out of its queue
+or ``cancel_async_message``                 removed from its queue
 ``session_state_changed`` for the host      none for the message itself
 ``keep_alive``                              none
 any other message                           :class:`MessageReceived`
@@ -31,10 +31,10 @@ a message that ends a prompt                also :class:`PromptFinished`
 a message that ends the run                 also :class:`RunFinished`, as the last event
 ==========================================  ==================================================================
 
-The run is over when no turn is under way or owed and no subagent works; see :mod:`claude_wire.protocol.run`.
+The run is over when no turn is running or owed, and no subagent is working. See :mod:`claude_wire.protocol.run`.
 
-A session gives control messages to its protocol as soon as they are read, and all other messages when the consumer
-takes them. So callbacks do not wait for the consumer, but the state of prompts and runs does.
+A session passes control messages to its protocol as soon as they are read, and all other messages when the consumer
+takes them. Callbacks therefore do not wait for the consumer, but the state of prompts and runs does.
 """
 
 from __future__ import annotations
@@ -68,25 +68,25 @@ class MessageReceived(NamedTuple):
 
 
 class CallbackWanted(NamedTuple):
-    """The CLI has sent a request and waits for the answer: an error answer if ``question.problem`` is not empty."""
+    """The CLI sent a request and is waiting for the answer, which is an error if ``question.problem`` is not empty."""
 
     question: Question
 
 
 class CallbackWithdrawn(NamedTuple):
-    """The CLI has withdrawn its question."""
+    """The CLI withdrew its question."""
 
     question: Question
 
 
 class RequestAnswered(NamedTuple):
-    """A request of the host was answered, with a success or an error."""
+    """The CLI answered one of the host's requests with a success or an error."""
 
     request: SentRequest
 
 
 class PromptFinished(NamedTuple):
-    """The state of a prompt is final: it has its result, or will never have one."""
+    """A prompt's state is final: the prompt has its result, or will never get one."""
 
     prompt: SentPrompt
 
@@ -111,28 +111,28 @@ def is_control(message: Any) -> bool:
 
 
 class HostProtocol:
-    """Follows prompts, questions and requests between a host and its CLI.
+    """Tracks prompts, questions and requests between a host and its CLI.
 
     Args:
-        merges: whether a result that names no prompt may answer several prompts. Otherwise it answers the oldest.
+        merges: whether a result that does not name prompts may answer several prompts. If false, it answers the oldest.
     """
 
     def __init__(self, *, merges: bool = True) -> None:
-        #: The state of prompts, turns and background work.
+        #: The state of all prompts, turns and background work.
         self.run: Run = Run(merges=merges, reports=True)
         self._merges = merges
-        #: The questions of the CLI.
+        #: The CLI's questions.
         self.questions: Questions = Questions()
-        #: The requests of the host.
+        #: The host's requests.
         self.requests: SentRequests = SentRequests(self._unnamed_before)
 
     # --- what the host sends
 
     def send_prompt(self, uuid: str | None, now: float) -> SentPrompt | None:
-        """Note that a prompt is sent. Return None if an earlier prompt had its uuid: then no turn follows.
+        """Record that a prompt is sent. Return None if an earlier prompt had its uuid, so no turn will follow.
 
         Args:
-            now: seconds by the same clock as for :meth:`Run.patience`.
+            now: the time in seconds, by the same clock as for :meth:`Run.patience`.
         """
         return self.run.ask(uuid, now)
 
@@ -149,15 +149,15 @@ class HostProtocol:
         return self.run.unnamed() if isinstance(body, InterruptRequest | CancelAsyncMessageRequest) else None
 
     def send_answer(self, question: Question) -> bool:
-        """Note that an answer is about to be sent. Return False if it must not be sent: the question is settled."""
+        """Record that an answer is about to be sent. Return False if the question is settled, so do not send it."""
         return self.questions.settle(question, Event.ANSWER)
 
     # --- what the CLI sends
 
     def receive(self, message: Any) -> list[HostEvent]:
-        """Take a message of the CLI. Return the events that follow, in order."""
+        """Take a message from the CLI. Return the events that follow, in order."""
         run = self.run
-        if type(message) in OPENING:  # most messages. They end neither a prompt nor a run
+        if type(message) in OPENING:  # most messages, which do not end a prompt or a run
             run.see(message)
             return [MessageReceived(message)]
         if is_control(message):
@@ -170,7 +170,7 @@ class HostProtocol:
         return self._finished(events, was_over=was_over)
 
     def receive_answer(self, message: ControlResponse) -> list[HostEvent]:
-        """Take an answer to a request of this host, while another host answers the CLI's questions."""
+        """Take an answer to one of this host's requests, while another host answers the CLI's questions."""
         request = self.requests.resolve(message)
         if request is None:
             return []
@@ -182,7 +182,7 @@ class HostProtocol:
         return events
 
     def end(self) -> list[Question]:
-        """Note the end of the process. Return the questions that were open."""
+        """Record that the process ended. Return the questions that were open."""
         died = self.questions.open
         for question in died:
             self.questions.settle(question, Event.END)
@@ -216,7 +216,7 @@ class HostProtocol:
         return events
 
     def _sweep(self, request: SentRequest) -> None:
-        """Note the prompts that the CLI has removed from its queue, by its answer to a request."""
+        """Record the prompts that the CLI removed from its queue, according to its answer to a request."""
         answer = None if request.answer is None else request.answer.response
         if not isinstance(answer, ControlSuccess):
             return

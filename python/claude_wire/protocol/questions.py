@@ -1,11 +1,11 @@
-"""The questions (control requests) of the other side, and the state of each, without input and output.
+"""The other side's questions (control requests) and their states, without input and output.
 
-Hosts and agents use this module. Each question is in one state, and :data:`TRANSITIONS` is the whole table:
+Hosts and agents use this module. Each question is in one state, and :data:`TRANSITIONS` lists all transitions:
 
 ==========  =================================================================================================
-OPEN        The other side waits for an answer.
+OPEN        The other side is waiting for an answer.
 ANSWERED    The question was answered. A second answer is dropped.
-WITHDRAWN   The other side no longer wants an answer (``control_cancel_request``). An answer is dropped.
+WITHDRAWN   The other side no longer wants an answer (``control_cancel_request``). A late answer is dropped.
 DIED        The other side ended without an answer.
 ==========  =================================================================================================
 """
@@ -26,13 +26,13 @@ from claude_wire.support.ids import Ids, Key, key_of
 
 _log = logging.getLogger("claude_wire")
 
-#: Most questions that may be open. A session stops reading long before, but a single line may have any number of
-#: questions: the answer to ``initialize`` lists the open ones.
+#: Maximum number of open questions. A session stops reading long before this limit, but a single line may have any
+#: number of questions, because the answer to ``initialize`` lists all open questions.
 MAX_OPEN = 8192
 
 
 class State(Enum):
-    """The state of a question; see the module's table."""
+    """A question's state. See the table in the module docstring."""
 
     OPEN = "open"
     ANSWERED = "answered"
@@ -58,16 +58,16 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
 
 
 class Question:
-    """One control request of the other side.
+    """One control request from the other side.
 
-    A request without an id gets an answer without an id, as from the CLI. It cannot be withdrawn, and a repetition
-    counts as a new question.
+    A request without an id gets an answer without an id, as the CLI does. It cannot be withdrawn, and if it is
+    repeated, it counts as a new question.
 
     Attributes:
         id: the ``request_id`` as received; None or UNSET for a request without an id.
-        body: the body of the request; None if it cannot be read.
-        problem: why the body cannot be read: the answer must then be an error. Empty if the body can be read.
-        size: size of the message as JSON, in bytes.
+        body: the request's body; None if it cannot be read.
+        problem: why the body cannot be read. The answer must then be an error. Empty if the body can be read.
+        size: the message's size, in bytes of JSON.
     """
 
     __slots__ = ("body", "id", "problem", "size", "state")
@@ -81,16 +81,15 @@ class Question:
 
     @property
     def is_open(self) -> bool:
-        """True while the other side waits for an answer."""
+        """True while the other side is waiting for an answer."""
         return self.state is State.OPEN
 
 
 class Questions:
-    """The open questions of the other side, and the ids of the last 4,096 settled questions.
+    """The other side's open questions, and the ids of the last 4,096 settled questions.
 
     Args:
-        remembers: whether to ignore a question with the id of a settled question, as a repetition. If false, such a
-            question is a new one.
+        remembers: whether to ignore a question that has a settled question's id. If false, it counts as a new question.
     """
 
     def __init__(self, *, remembers: bool = True) -> None:
@@ -108,11 +107,11 @@ class Questions:
 
     @property
     def open(self) -> list[Question]:
-        """The open questions, the oldest first."""
+        """The open questions, oldest first."""
         return list(self._open.values())
 
     def take(self, message: ControlRequest | UnknownMessage) -> Question | None:
-        """Take a question of the other side. Return None for a repetition, or if too many questions are open.
+        """Take a question from the other side. Return None if it is repeated, or if too many questions are open.
 
         Args:
             message: a ControlRequest, or a ``control_request`` that does not fit its type.
@@ -134,10 +133,10 @@ class Questions:
 
     def find(self, id: Any) -> Question | None:
         """Return the open question with this id, or None."""
-        return self._open.get(key_of(id))  # the key of None finds no question
+        return self._open.get(key_of(id))  # key_of(None) is not the key of any question
 
     def settle(self, question: Question, event: Event) -> bool:
-        """Change the state of a question by an event. Return True if the event settled the question."""
+        """Apply an event to a question. Return True if the event settled the question."""
         after = TRANSITIONS[question.state].get(event)
         if after is None:
             return False
@@ -153,7 +152,8 @@ def _question_of(message: ControlRequest | UnknownMessage) -> Question | None:
     if isinstance(message, ControlRequest):
         id, problem = message.request_id, "this control request is nested too deeply"
         with suppress(EncodeError):  # decoders allow deeper nesting than encoders
-            # Encode the message to find its size, which the decoder does not tell. It takes 0.4 µs for 200 bytes.
+            # Encode the message to find its size, because the decoder does not return it. Encoding 200 bytes takes
+            # 0.4 µs.
             return Question(id, message.request, len(encode(message)))
     else:
         id, problem = message.get("request_id", UNSET), "this control request cannot be read"
@@ -163,7 +163,7 @@ def _question_of(message: ControlRequest | UnknownMessage) -> Question | None:
 
 
 def _has_key(id: Any) -> bool:
-    """Return True if an id is a string or a number: other ids do not identify a question."""
+    """Return True if an id is a string or a number. Other ids do not identify a question."""
     return isinstance(id, (str, int, float))
 
 

@@ -1,4 +1,4 @@
-"""The control requests of this side, each with an id and at most one answer. Hosts and agents use this module."""
+"""This side's control requests. Each has an id and gets at most one answer. Hosts and agents use this module."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class SentRequest:
     """A request that was sent.
 
     Attributes:
-        id: its ``request_id``.
-        body: the body of the request.
-        before: the return value of ``note`` when the request was sent.
-        answer: the answer; None before it arrives.
+        id: the request's ``request_id``.
+        body: the request's body.
+        before: what ``note`` returned when the request was sent.
+        answer: the answer; None until it arrives.
     """
 
     __slots__ = ("answer", "before", "body", "id")
@@ -29,10 +29,10 @@ class SentRequest:
 
 
 class SentRequests:
-    """The requests that wait for their answers.
+    """The requests that are waiting for their answers.
 
     Args:
-        note: called with each body when it is sent; returns the request's ``before``.
+        note: called with each body when it is sent. Returns the request's ``before``.
     """
 
     def __init__(self, note: Callable[[Any], Any] = lambda body: None) -> None:
@@ -43,7 +43,7 @@ class SentRequests:
         self._open: dict[str, SentRequest] = {}
 
     def envelope(self, body: Any) -> ControlRequest:
-        """Make the message of a request whose answer does not matter."""
+        """Return the message for a request whose answer does not matter."""
         self._count += 1
         return ControlRequest(f"{self._prefix}-{self._count}", body)
 
@@ -59,7 +59,7 @@ class SentRequests:
         return self._open.get(id) if isinstance(id, str) else None
 
     def resolve(self, response: ControlResponse) -> SentRequest | None:
-        """Take an answer. Return its request; None if no request waits for this answer."""
+        """Take an answer. Return its request, or None if no request is waiting for this answer."""
         sent = self.find(response.request_id)
         if sent is None or sent.answer is not None:
             return None
@@ -67,6 +67,6 @@ class SentRequests:
         return sent
 
     def end(self, sent: SentRequest) -> ControlCancelRequest:
-        """Stop waiting for an answer. Return the message that withdraws the request, to send if it is unanswered."""
+        """Stop waiting for an answer. Return the message that withdraws the request. Send it if there is no answer."""
         self._open.pop(sent.id, None)
         return ControlCancelRequest(sent.id)

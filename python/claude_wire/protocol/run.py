@@ -1,28 +1,29 @@
-"""Decide when a run is over, and follow the state of each prompt.
+"""Decide when a run is over, and track each prompt's state.
 
-A result ends a turn, not the run: a subagent in the background works on, and its end starts another turn, which needs
-an open input. A CLI that reports its state sends ``idle`` when it owes no turn. With any other CLI, only subagents and
-workflows count, since a shell or a monitor in the background may run forever. (claude-agent-sdk 0.2.187 does the same.)
+A result ends a turn, not the run: background subagents continue, and when one ends, another turn starts, which needs
+an open input. A CLI that reports its state sends ``idle`` when it does not owe a turn. With any other CLI, only
+subagents and workflows count, because a background shell or monitor may run forever. (claude-agent-sdk 0.2.187 does the
+same.)
 
-Each subagent that ends starts its own turn, even if several end at the same time (CLI 2.1.331). There is one exception:
-if a turn under way calls the model again, that call handles the end, no turn follows, and no message says so. So after
-each result, a CLI that reports no state has :data:`SETTLE_SECONDS` to begin a turn that may be due. An agent that never
-announces turns gets no such time: its next result counts as the last.
+Each subagent that ends starts a separate turn, even if several end at the same time (CLI 2.1.331). There is one
+exception: if the current turn calls the model again, this call handles the end of the subagent. No turn follows, and no
+message reports this. After each result, a CLI that does not report its state therefore has :data:`SETTLE_SECONDS` to
+begin a turn that may be due. If an agent never announces turns, there is no wait: its next result counts as the last.
 
 The table "Turns and runs" in docs/session.md defines when a turn and a run are done.
 
-Each prompt is in one state, and :data:`TRANSITIONS` is the whole machine:
+Each prompt is in one state, and :data:`TRANSITIONS` is the whole state machine:
 
 ==========  =================================================================================================
 SENT        The prompt was written. The CLI has not mentioned it yet.
-QUEUED      ``command_lifecycle`` says that the prompt waits in the CLI's queue.
-STARTED     ``command_lifecycle`` says that a turn has begun with the prompt.
-FOLDED      The CLI has merged the prompt into the turn under way. That turn's result answers the prompt.
-UNCERTAIN   A result without names of prompts may answer this prompt, too, or another result may follow. Or the CLI
-            has emptied its queue without saying whether the prompt was in it.
+QUEUED      ``command_lifecycle`` says that the prompt is waiting in the CLI's queue.
+STARTED     ``command_lifecycle`` says that a turn began with the prompt.
+FOLDED      The CLI merged the prompt into the current turn. This turn's result answers the prompt.
+UNCERTAIN   A result that does not name prompts may answer this prompt, too, or another result may follow. Or the
+            CLI emptied its queue without saying whether the prompt was in it.
 ANSWERED    A result answers the prompt.
 REPEATED    The CLI knows the uuid from before the session was resumed. No turn begins.
-CANCELLED   The CLI has taken the prompt out of its queue, or has refused it. No turn begins.
+CANCELLED   The CLI removed the prompt from its queue, or refused it. No turn begins.
 ==========  =================================================================================================
 
 The last three are final. Messages cause these events:
@@ -37,9 +38,9 @@ The last three are final. Messages cause these events:
 * The result of a turn that background work started is FIRST for no prompt.
 * ``command_lifecycle`` is sent only for prompts with a uuid. ``completed`` is sent after the result for a prompt that
   began a turn, before the result for a folded prompt, and without ``queued`` for a repeated prompt.
-* SWEPT is the CLI's answer that it has emptied its queue for the host. The answer names the prompts that were in the
-  queue and have a uuid. A prompt without a uuid may have been in the queue, or its turn may be about to begin.
-* SETTLED is the end of :data:`SETTLE_SECONDS` in which an idle CLI began no turn.
+* SWEPT is the CLI's answer that it emptied its queue for the host. The answer names the prompts that were in the queue
+  and have a uuid. A prompt without a uuid may have been in the queue, or its turn may be about to begin.
+* SETTLED happens when an idle CLI did not begin a turn for :data:`SETTLE_SECONDS`.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ from claude_wire.support.ids import Ids
 ENDING = frozenset((CommandLifecycleMessage, ResultMessage, *RESULT_BY_SUBTYPE.values()))
 #: The types of messages that show that a turn is under way.
 OPENING = frozenset((AssistantMessage, InitMessage, StreamEvent, UserMessage))
-#: The types of messages that a session gives to :meth:`Run.see`. StreamEvent and UserMessage are not among them,
-#: because they are most of the traffic: ``system/init`` or an assistant message also shows the turn.
+#: The types of messages that a session passes to :meth:`Run.see`. StreamEvent and UserMessage are not included, because
+#: they are most of the traffic, and ``system/init`` or an assistant message also shows the turn.
 MARKS = frozenset(
     (
         *ENDING,
@@ -90,16 +91,17 @@ MARKS = frozenset(
 #: Seconds in which an expected turn must begin. CLI 2.1.331 announces a turn within 0.03 seconds of reading the prompt.
 #: A session waits this long only if no message shows whether an earlier result also answered the prompt.
 SETTLE_SECONDS = 3.0
-#: The shortest wait in seconds, for messages that the CLI has just written.
+#: Minimum wait in seconds, for messages that the CLI just wrote.
 LEAST_SECONDS = 0.1
-#: Most prompts without a result that are followed. One more drops the oldest.
+#: Maximum number of prompts without a result to track. If there are more, the oldest is dropped.
 MAX_PROMPTS = 4096
-#: Most characters of the CLI's state and of the reason of an error, which are single words. Longer texts are cut.
+#: Maximum number of characters in the CLI's state and in an error's reason, which are single words. Longer texts are
+#: cut.
 MAX_WORD_CHARS = 128
 
 
 class State(Enum):
-    """The state of a prompt that was sent; see the module's table."""
+    """The state of a sent prompt. See the table in the module docstring."""
 
     SENT = "sent"
     QUEUED = "queued"
@@ -112,7 +114,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """An event for a prompt, caused by a message or by the end of a wait. The module's docstring defines the events."""
+    """An event for a prompt, caused by a message or by the end of a wait. The module docstring defines the events."""
 
     QUEUED = "queued"
     STARTED = "started"
@@ -153,7 +155,7 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
         **_SAID_BY_RESULTS,
     },
     State.STARTED: {
-        Event.QUEUED: State.QUEUED,  # an interrupt has put the prompt back into the queue
+        Event.QUEUED: State.QUEUED,  # an interrupt put the prompt back into the queue
         Event.COMPLETED: State.FOLDED,
         Event.CANCELLED: State.FOLDED,
         Event.WITHDRAWN: State.CANCELLED,
@@ -184,12 +186,12 @@ _LIFECYCLE = {
 
 
 class SentPrompt:
-    """The state of a prompt that was sent.
+    """The state of a sent prompt.
 
     Args:
         uuid: the message's uuid, or None.
-        sent_at: the time of sending in seconds, by the clock of the event loop.
-        number: number of the prompt in the order of sending, from 0.
+        sent_at: when the prompt was sent, in seconds by the event loop's clock.
+        number: the prompt's position in the order of sending, counted from 0.
     """
 
     __slots__ = ("number", "refusal", "result", "sent_at", "state", "uuid")
@@ -210,20 +212,20 @@ class SentPrompt:
         return self.state in _FINAL
 
     def happens(self, event: Event, result: ResultMessage | None = None) -> None:
-        """Change the state by an event, and keep the result if it answers the prompt or may do so."""
+        """Apply an event to the state, and keep the result if it answers the prompt or may do so."""
         self.state = TRANSITIONS[self.state].get(event, self.state)
         if self.state not in (State.ANSWERED, State.UNCERTAIN):
             self.result = None  # the earlier result was for another prompt
         elif result is not None:
-            self.result = result  # if several results may be the answer, the last is: prompts are answered in order
+            self.result = result  # prompts are answered in order, so if several results may be the answer, the last is
 
 
 class Run:
-    """The state of prompts, turns and background work in a session.
+    """The state of a session's prompts, turns and background work.
 
     Args:
-        merges: whether a result that names no prompt may answer several prompts. If false, it answers only the oldest
-            prompt, and FOLDED prompts.
+        merges: whether a result that does not name prompts may answer several prompts. If false, it only answers the
+            oldest prompt and FOLDED prompts.
         reports: whether :meth:`take_finished` will be called repeatedly. If false, finished prompts are not kept.
     """
 
@@ -231,7 +233,7 @@ class Run:
         self._merges = merges
         # The last state that the CLI reported; None before the first report.
         self._state: str | None = None
-        #: The background work, and the turns that its end starts.
+        #: The background work, and the turns that start when it ends.
         self.background: Background = Background()
         # The uuids of all prompts, and the unfinished prompts by uuid, in the order of sending.
         self._uuids = Ids(MAX_PROMPTS)
@@ -239,22 +241,22 @@ class Run:
         # The unfinished prompts without a uuid, and the FOLDED prompts. A result may answer them without naming them.
         self._unnamed: dict[SentPrompt, None] = {}
         self._folded: dict[SentPrompt, None] = {}
-        # Number of prompts so far.
+        # The number of prompts so far.
         self._count = 0
-        # The prompts that have finished since the last take_finished(); None if `reports` is false.
+        # The prompts that finished since the last take_finished(); None if `reports` is false.
         self._finished: list[SentPrompt] | None = [] if reports else None
-        # True while a turn is under way; true after the CLI has announced a turn.
+        # Whether a turn is running, and whether the CLI ever announced a turn.
         self._turn = self._announces = False
-        # True while the consumer still reads messages that are older than the sent prompts.
+        # True while the consumer is still reading messages that are older than the sent prompts.
         self._is_behind = False
-        # Number of turns that are queued in the CLI, by its last result.
+        # The number of turns that are queued in the CLI, according to its last result.
         self._queued = 0
         #: ``error`` of the turn's last assistant message, not counting subagents; None if it has none.
         self.reason: str | None = None
         #: The end of the rate limit, in seconds since 1970, if the CLI last reported it as used up; else None.
         self.resets_at: float | None = None
-        #: The last error that a dialect reported outside of a turn: the reason why an agent ends with code 1. None
-        #: without an error.
+        #: The last error that a dialect reported outside of a turn. It explains why an agent exits with code 1. None if
+        #: there was no error.
         self.fatal: ErrorInfo | None = None
 
         #: The last result; None before the first.
@@ -262,12 +264,12 @@ class Run:
 
     @property
     def turn(self) -> bool:
-        """True while a turn is under way."""
+        """True while a turn is running."""
         return self._turn
 
     @property
     def owed(self) -> list[str]:
-        """The uuids of the prompts whose turn has not begun or has no result, in the order of sending."""
+        """The uuids of the prompts whose turn did not begin or has no result, in the order of sending."""
         return [prompt.uuid for prompt in self._open.values() if prompt.uuid is not None and prompt.state in _OWED]
 
     def unfinished_turn(self) -> str:
@@ -293,7 +295,7 @@ class Run:
 
     @property
     def _under_way(self) -> bool:
-        """True while a turn, a subagent or a question is under way: the CLI will report its end."""
+        """True while a turn, subagent or question is open, so the CLI will report its end."""
         return self._turn or bool(self.background.subagents) or self._state == "requires_action"
 
     def patience(self, ceiling: float | None, now: float) -> float | None:
@@ -306,7 +308,7 @@ class Run:
         if self._is_behind or self._under_way:
             return None
         if self._queued or any(prompt.state in _OWED for prompt in self._open.values()):
-            # If the CLI is idle although it owes a turn, it has dropped the prompt, or has not read the prompt yet.
+            # If the CLI is idle although it owes a turn, it dropped the prompt, or did not read the prompt yet.
             return ceiling if self._state == "idle" else None
         due, certain = bool(self.background.due), self.background.is_certain
         if self._state == "idle" and self._open:
@@ -321,9 +323,9 @@ class Run:
         return left if ceiling is None else min(left, ceiling)
 
     def settle(self) -> None:
-        """Note that the wait of :meth:`patience` has timed out.
+        """Record that a wait for :meth:`patience` seconds timed out.
 
-        Prompts that started no turn are then finished, and no more turns are expected of tasks that have ended.
+        Prompts that did not start a turn are then finished, and tasks that ended are no longer expected to start turns.
         """
         if self._state is not None or not self.background.is_certain:
             self.background.settle()
@@ -331,7 +333,7 @@ class Run:
             self._happens(prompt, Event.SETTLED)
 
     def ask(self, uuid: str | None, now: float) -> SentPrompt | None:
-        """Note that a prompt is sent. Return None if an earlier prompt had its uuid: then no turn follows.
+        """Record that a prompt is sent. Return None if an earlier prompt had its uuid, so no turn will follow.
 
         An empty uuid counts as no uuid, as in the CLI.
         """
@@ -350,21 +352,21 @@ class Run:
         return prompt
 
     def take_over(self, owed: Iterable[str], now: float) -> None:
-        """Set the state to that of a running CLI that owes results for these prompts.
+        """Set the state for a running CLI that owes results for these prompts.
 
-        Messages before the call of :meth:`arrive` are older than this state.
+        Messages that arrive before :meth:`arrive` is called are older than this state.
         """
         self._is_behind = True
         for uuid in owed:
             self.ask(uuid, now)
 
     def arrive(self, *, turn: bool, subagents: Iterable[str] = (), restarted: bool) -> None:
-        """Note that the consumer has read all messages that are older than :meth:`take_over`.
+        """Record that the consumer read all messages that are older than :meth:`take_over`.
 
         Args:
-            turn: whether a turn is under way now.
-            subagents: ids of the subagents in the background, which may have begun before the first message.
-            restarted: whether the messages come from several processes. The work of earlier processes has ended.
+            turn: whether a turn is running now.
+            subagents: the ids of the background subagents, which may have started before the first message.
+            restarted: whether the messages are from several processes. Earlier processes' work has ended.
         """
         self._is_behind, self._turn = False, turn
         if restarted:
@@ -375,7 +377,7 @@ class Run:
             self.background.subagents.add(id)
 
     def refuse(self, uuid: str, reason: str) -> None:
-        """Note that a prompt will not reach the CLI. The prompt may be sent again."""
+        """Record that a prompt will not reach the CLI. The prompt may be sent again."""
         prompt = self._open.get(uuid)
         if prompt is not None:
             prompt.refusal = reason
@@ -393,7 +395,7 @@ class Run:
         self._forget(prompt)
 
     def take_finished(self) -> list[SentPrompt]:
-        """Return the prompts whose state has become final since the last call."""
+        """Return the prompts whose state became final since the last call."""
         finished = self._finished or []
         self._finished = []
         return finished
@@ -403,11 +405,11 @@ class Run:
         return list(self._unnamed)
 
     def drop(self, uuids: Iterable[str], swept: Iterable[SentPrompt] = ()) -> None:
-        """Note that the CLI has removed prompts from its queue, by its answer to a request.
+        """Record that the CLI removed prompts from its queue, according to its answer to a request.
 
         Args:
-            uuids: the removed prompts.
-            swept: prompts without a uuid that may also have been in the queue, if the CLI has emptied it.
+            uuids: the uuids of the removed prompts.
+            swept: prompts without a uuid that may also have been in the queue, if the CLI emptied it.
         """
         for uuid in uuids:
             self._happens(self._open.get(uuid), Event.WITHDRAWN)
@@ -422,7 +424,7 @@ class Run:
         """Return the error if subagents were stopped and no turn followed; else None.
 
         Args:
-            result: the last result of the run.
+            result: the run's last result.
         """
         stopped = len(self.background.stopped)
         return SubagentStoppedError(result, stopped) if stopped else None
@@ -430,7 +432,7 @@ class Run:
     def see(self, message: Any) -> bool:
         """Update the state from a message. Return True if the user must not get the message (``sdk_host_only``).
 
-        Messages whose type is neither in :data:`MARKS` nor in :data:`OPENING` change nothing.
+        Messages whose type is not in :data:`MARKS` or :data:`OPENING` do not change the state.
         """
         if isinstance(message, AssistantMessage):
             if message.parent_tool_use_id is None:
@@ -449,7 +451,7 @@ class Run:
                 self.background.settle()
             self._result(message)
         elif isinstance(message, InitMessage):
-            # In a dialect without merging, an agent may send one init at its start: it begins no turn.
+            # In a dialect without merging, an agent may send one init when it starts, which does not begin a turn.
             self._turn = self._announces = self._merges
             self.reason = None
         elif isinstance(message, CommandLifecycleMessage):
@@ -462,7 +464,7 @@ class Run:
         elif isinstance(message, InjectedMessage):
             if self._is_behind:
                 return False
-            # The oldest prompt has started the turn. The next `message_count` prompts that are not FOLDED were put into
+            # The oldest prompt started the turn. The CLI put the next `message_count` prompts that are not FOLDED into
             # the turn.
             count = min(max(message.message_count, 0), len(self._open))
             waiting = (prompt for prompt in islice(self._open.values(), 1, None) if prompt not in self._folded)
@@ -472,7 +474,7 @@ class Run:
             self.fatal = message.error
         elif isinstance(message, SessionStateChangedMessage):
             self._state = message.state[:MAX_WORD_CHARS]
-            self.background.settle()  # if a task has ended, this state already takes it into account
+            self.background.settle()  # if a task ended, this state already takes it into account
             return message.sdk_host_only is True
         elif isinstance(message, TASK_MARKS):
             self.background.see(message, in_turn=self._turn)
@@ -489,8 +491,8 @@ class Run:
         last_named = max((prompt.number for prompt in named), default=-1)
         background = isinstance(result.origin, TaskNotificationOrigin)
         is_first = not names and not background
-        # A result that names prompts changes another prompt with a uuid only if that prompt is FOLDED. So the cost does
-        # not depend on the number of waiting prompts.
+        # A result that names prompts changes another prompt with a uuid only if this other prompt is FOLDED. The cost
+        # therefore does not depend on the number of waiting prompts.
         if names is None:
             concerned = list(self._open.values())
         else:
@@ -531,7 +533,7 @@ class Run:
 
 
 def _named_by(result: ResultMessage) -> set[str] | None:
-    """Return the uuids of the prompts that a result names; None if the CLI does not name prompts."""
+    """Return the uuids of the prompts that a result names, or None if the CLI does not name prompts."""
     names = result.user_message_uuids
     if names is None and result.user_message_uuid is None:
         return None
