@@ -1,1 +1,1 @@
-"""Wrappers of the native library: they split bytes into lines, and read pipes while the reader is busy."""
+"""Wrappers for the native library, which splits bytes into lines, and reads pipes while their reader is busy."""

@@ -1,4 +1,4 @@
-"""The byte budget: how many bytes all drains of a process together may keep in memory."""
+"""The byte budget: the maximum number of bytes that all drains in a process together may keep in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_BYTE_BUDGET = 256 * 1024 * 1024
 
 _limit = DEFAULT_BYTE_BUDGET
 
-#: Bytes that :func:`count_kept` has counted, on systems without native drains.
+#: The number of bytes that :func:`count_kept` counted, on systems without native drains.
 _kept = 0
 _lock = threading.Lock()
 
@@ -51,7 +51,7 @@ def set_byte_budget(limit: int) -> None:
 
 
 def count_kept(count: int) -> None:
-    """Add bytes to the budget's count: bytes that were read ahead of the reader. A negative number removes bytes."""
+    """Add ``count`` bytes, which were read ahead, to the budget's count. A negative number removes bytes."""
     global _kept
     status = lib.cw_budget_count(count)
     if status == lib.CW_ERROR_UNSUPPORTED:

@@ -36,10 +36,10 @@ from claude_wire.support.errors import HandleError
 #: Up to this size, read() returns bytes. A view would save little time, and occupy a scratch buffer.
 COPY_BYTES = 16 * 1024
 
-#: The most scratch buffers that are kept for reuse.
+#: Maximum number of scratch buffers to keep for reuse.
 MAX_IDLE_SCRATCHES = 16
 
-#: How long the interpreter waits at exit for the rescuer thread to end.
+#: How many milliseconds the interpreter waits at exit for the rescuer thread to end.
 STOP_MILLISECONDS = 1000
 
 
@@ -76,15 +76,16 @@ class Drain:
         options: what to do with unread bytes.
 
     Raises:
-        OSError: EPERM (PermissionError) if ``fd`` is a regular file; EBADF if it is closed, or the writing end of a
-            pipe; EMFILE if the process has no free descriptor. The constructor then leaves nothing open.
-        HandleError: by any method, after :meth:`close`, in a forked child, or when two threads use it at once.
+        OSError: EPERM (PermissionError) if ``fd`` is a regular file; EBADF if it is closed or is a pipe's write end;
+            EMFILE if the process has no free descriptor. The constructor then leaves nothing open.
+        HandleError: in any method, after :meth:`close`, in a forked child, or if two threads use the drain at the same
+            time.
         NotImplementedError: this system is not Linux.
     """
 
     __slots__ = ("__weakref__", "_final_stats", "_finalize", "_handle", "_keep_last", "_lent", "_warned", "watched")
 
-    #: True after :meth:`read` has found that the descriptor of :meth:`watch` is readable.
+    #: True after :meth:`read` found that the descriptor passed to :meth:`watch` is readable.
     watched: bool
 
     def __init__(self, fd: int, options: DrainOptions = DEFAULTS) -> None:
@@ -158,7 +159,7 @@ class Drain:
     def _take_back(self) -> None:
         try:
             view, scratch = self._lent.pop()
-        except IndexError:  # another thread has taken the last one
+        except IndexError:  # another thread took the last one
             return
         try:
             view.release()
@@ -206,7 +207,7 @@ class Drain:
 
     @property
     def stats(self) -> DrainStats:
-        """The counts so far, also after :meth:`close`."""
+        """The counts so far, available even after :meth:`close`."""
         if self._final_stats is not None:
             return self._final_stats
         out = ffi.new("CwDrainStats *")

@@ -1,6 +1,6 @@
 """Load the native library, check its version, and declare the types of its functions.
 
-Besides the modules of this folder, only :mod:`claude_wire.columns`, :mod:`claude_wire.codec.kinds` and
+Besides the modules in this folder, only :mod:`claude_wire.columns`, :mod:`claude_wire.codec.kinds` and
 :mod:`claude_wire.streams.sources` import this module.
 """
 
@@ -20,7 +20,7 @@ BLOCK = struct.Struct("@5Qq")
 
 
 class Library(Protocol):
-    """The functions of rust/src/ffi. Type checkers see the generated module as ``Any``."""
+    """Declares the functions in rust/src/ffi, because type checkers see the generated module as ``Any``."""
 
     CW_ABI_VERSION: int
     CW_NOTHING: int

@@ -31,26 +31,26 @@ LENT_BLOCKS = 32
 
 
 class Stats(NamedTuple):
-    """The work of a :class:`LineBuffer` since it was created, and its memory now. All three are numbers of bytes."""
+    """How much work a :class:`LineBuffer` did since it was created, and how much memory it uses. All are in bytes."""
 
-    #: Bytes searched for line feeds.
+    #: The number of bytes searched for line feeds.
     searched: int
-    #: Bytes copied into the buffer, and moved when it grew.
+    #: The number of bytes copied into the buffer, or moved when it grew.
     copied: int
-    #: Bytes of native memory.
+    #: The size of the native memory in bytes.
     held: int
 
 
 class Counts(NamedTuple):
-    """Counts of bytes and lines since a :class:`LineBuffer` was created."""
+    """How many bytes and lines a :class:`LineBuffer` handled since it was created."""
 
-    #: Bytes of all streams, and bytes of the streams that :meth:`LineBuffer.close` has ended.
+    #: The number of bytes in all streams, and in the streams that :meth:`LineBuffer.close` ended.
     fed: int = 0
     start: int = 0
-    #: Lines that the filter skipped, and lines that it merged into an earlier line.
+    #: The number of lines that the filter skipped, and the number that it merged into an earlier line.
     skipped: int = 0
     merged: int = 0
-    #: Lines that the native reader decoded, and how many of these messages have unknown content.
+    #: The number of lines that the native reader decoded, and how many of these messages have unknown content.
     messages: int = 0
     unknown: int = 0
 

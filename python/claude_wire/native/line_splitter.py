@@ -1,4 +1,4 @@
-"""Split a stream into lines, as bytes. :mod:`claude_wire.native.line_buffer` has the rules of a line."""
+"""Split a stream into lines, as bytes. :mod:`claude_wire.native.line_buffer` describes where a line ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a drain (what it does when its memory is full), and its counts."""
+"""A drain's options (what it does when its memory is full), and its counts."""
 
 from __future__ import annotations
 
@@ -74,26 +74,26 @@ DEFAULTS = DrainOptions()
 
 
 class DrainStats(NamedTuple):
-    """Counts of a drain since it was created, and its memory now."""
+    """What a drain did since it was created, and what it has in memory now."""
 
     bytes_read: int
-    """Bytes that ``read()`` has returned."""
+    """The number of bytes that ``read()`` returned."""
     bytes_rescued: int
-    """Bytes that the rescuer thread read because the reader was busy, or because there is no reader."""
+    """The number of bytes that the rescuer thread read because the reader was busy or because there is no reader."""
     rescues: int
     """How often the rescuer thread began to read while the queue was empty."""
     pauses: int
     """How often the drain paused: the budget, the limit of its file, or the memory was used up."""
     bytes_spilled: int
-    """Bytes written to a file."""
+    """The number of bytes written to a file."""
     spill_errors: int
     """How often a file could not be created, or a write was incomplete."""
     bytes_discarded: int
-    """Bytes dropped after ``discard()``, or because of ``keep_last``."""
+    """The number of bytes dropped after ``discard()``, or because of ``keep_last``."""
     bytes_queued: int
-    """Bytes in memory now."""
+    """The number of bytes in memory now."""
     bytes_in_file: int
-    """Bytes in the file now."""
+    """The number of bytes in the file now."""
     paused: bool
     """True while the drain is paused."""
 
