@@ -37,12 +37,12 @@ def planned() -> None:
 
 def test_feed_is_a_method_like_any_other() -> None:
     assert (Decoder.feed.__name__, Decoder.feed.__qualname__) == ("feed", "Decoder.feed")
-    assert "Returns the messages of the lines that they complete." in (Decoder.feed.__doc__ or "")
+    assert "Return the messages of the lines that they complete." in (Decoder.feed.__doc__ or "")
     assert list(inspect.signature(Decoder.feed).parameters) == ["self", "data"]
     assert list(inspect.signature(Decoder().feed).parameters) == ["data"]
     assert inspect.isroutine(Decoder.feed)
     assert pickle.loads(pickle.dumps(Decoder.feed)) is Decoder.feed
-    assert "cut anywhere" in pydoc.render_doc(Decoder, renderer=pydoc.plaintext)
+    assert "may end anywhere" in pydoc.render_doc(Decoder, renderer=pydoc.plaintext)
     assert Decoder().feed.__self__.stats.lines == 0  # type: ignore[attr-defined]  # of a bound method
 
 
