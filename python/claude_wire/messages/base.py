@@ -41,12 +41,12 @@ else:
     #: A JSON number as received: ``5432`` stays an int and ``5432.0`` a float.
     Number = int | float
 
-#: Most characters of content in a repr, because prompts and tool output do not belong in logs.
+#: Maximum number of content characters in a repr, because prompts and tool output do not belong in logs.
 REPR_CHARS = 80
 
 #: The key that msgspec's own encoders write for ``Wire.extra``. This library writes the items of ``extra`` instead.
 EXTRA_KEY = "(extra)"
-#: The bytes that msgspec writes before the items of an ``extra``. A dict of the program may have the same key.
+#: The bytes that msgspec writes before the items of an ``extra``. A program's dict may have the same key.
 EXTRA_BYTES = f'"{EXTRA_KEY}":'.encode()
 _encode_json = msgspec.json.Encoder().encode
 
@@ -104,7 +104,7 @@ _short.maxlevel = 3
 
 @cache
 def _repr_order(cls: type[Wire]) -> tuple[str, ...]:
-    """Return the attributes that the repr of a class shows, in order."""
+    """Return the attributes that a class's repr shows, in order."""
     fields = [field for field in cls.__struct_fields__ if field not in cls.repr_first and field != cls.repr_unwraps]
     fields.sort(key=REPR_LAST.__contains__)
     return (*cls.repr_first, *fields)
@@ -127,7 +127,7 @@ def short_repr(name: str, fields: list[tuple[str, Any]], level: int = _short.max
 
 
 def constant(value: T) -> T:
-    """Make a field that is always written, with this value.
+    """Define a field that is always written, with this value.
 
     ``omit_defaults`` leaves out a plain default, but not a default of a factory.
     """
@@ -136,7 +136,7 @@ def constant(value: T) -> T:
 
 
 def null() -> Any:
-    """Make a field that is ``None`` by default, and always written: ``None`` as ``null``, because readers expect it."""
+    """Define a field that is ``None`` by default and always written, as ``null`` because readers expect the key."""
     return constant(None)
 
 
@@ -201,7 +201,7 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=Tr
 
 
 def wire_fields(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
-    """Return the fields of a class that are keys on the wire: all but ``extra``."""
+    """Return a class's fields that are keys on the wire: all but ``extra``."""
     return [field for field in msgspec.structs.fields(cls) if field.encode_name != EXTRA_KEY]
 
 
@@ -231,7 +231,7 @@ def _put_extra(value: Any, plain: Any) -> None:
     while pairs:
         value, plain = pairs.pop()
         if isinstance(value, dict):
-            # Pair the values by their places, because msgspec converts keys. If two keys have become the same key, the
+            # Pair the values by position, because msgspec converts keys. If two keys have become the same key, the
             # pairs are unknown.
             if len(value) == len(plain):
                 pairs += zip(value.values(), plain.values(), strict=True)

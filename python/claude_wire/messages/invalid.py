@@ -1,4 +1,4 @@
-"""``InvalidLine``, which a decoder returns for a line that is not one JSON object, and the exception for it."""
+"""``InvalidLine``, which a decoder returns for a line that is not one JSON object, and ``InvalidLineError``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that are neither of the conversation nor results nor of the type ``system``."""
+"""Messages that do not belong to the conversation, are not results, and do not have the type ``system``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class KeepAlive(MessageBase, tag="keep_alive", frozen=True):
 
 
 class SubagentRetry(Wire, kw_only=True, frozen=True):
-    """A subagent's request to the API has failed, and is repeated."""
+    """A subagent's API request failed, and the CLI repeats it."""
 
     agent_id: str
     """The id of the subagent."""
@@ -59,7 +59,7 @@ class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen
 
 
 class AuthStatusMessage(MessageBase, tag="auth_status", kw_only=True, frozen=True):
-    """Progress of a sign-in."""
+    """Sign-in progress."""
 
     isAuthenticating: bool
     output: list[str] | str
@@ -85,7 +85,7 @@ class ToolUseSummaryMessage(MessageBase, tag="tool_use_summary", kw_only=True, f
 
 
 class UnifiedRateLimitWindow(Wire, kw_only=True, frozen=True):
-    """How much of one window of the limits is used."""
+    """How much of one limit window is used."""
 
     utilization: Number
     """The used fraction of the limit, such as ``0.55``."""
@@ -146,7 +146,7 @@ class RateLimitInfo(Wire, kw_only=True, frozen=True):
 
 
 class RateLimitEvent(MessageBase, tag="rate_limit_event", kw_only=True, frozen=True):
-    """Reports a change of the rate limits of a claude.ai subscription."""
+    """Reports that a claude.ai subscription's rate limits changed."""
 
     rate_limit_info: RateLimitInfo
     uuid: str | None = None
@@ -190,7 +190,7 @@ class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=Tr
 
 
 class ActiveGoal(Wire, kw_only=True, frozen=True):
-    """The goal of the session, and how often it was checked."""
+    """The session's goal, and how often it was checked."""
 
     condition: str
     """The condition under which the agent may stop, in the user's words."""

@@ -35,7 +35,7 @@ class InitMcpServer(Wire, frozen=True):
 
 
 class InitPlugin(Wire, kw_only=True, frozen=True):
-    """A plugin of the session."""
+    """One of the session's plugins."""
 
     name: str
     path: str
@@ -170,7 +170,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
-    """Progress of the installation of plugins at the start."""
+    """Plugin installation progress at the start."""
 
     subtype: Literal["plugin_install"] = constant("plugin_install")
     # one of completed, failed, started, installed
@@ -212,7 +212,7 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ControlRequestProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """The CLI handles the host's control request, and has not answered it yet.
+    """The CLI is handling the host's control request, and has not answered it yet.
 
     The fields about a retry are present only if ``status`` is ``api_retry``.
     """
@@ -399,7 +399,7 @@ class PersistFailure(Wire, frozen=True):
 
 
 class FilesPersistedMessage(SystemMessage, kw_only=True, frozen=True):
-    """Files of the session were stored."""
+    """Some of the session's files were stored."""
 
     subtype: Literal["files_persisted"] = constant("files_persisted")
     files: list[PersistedFile]
@@ -489,7 +489,7 @@ class McpResourceLink(Wire, kw_only=True, frozen=True):
 
 
 class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
-    """A task has begun: a subagent, a shell command or other work."""
+    """A task began: a subagent, a shell command or other work."""
 
     subtype: Literal["task_started"] = constant("task_started")
     task_id: str
@@ -523,7 +523,7 @@ class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """The current activity of a task, and its usage so far."""
+    """A task's current activity, and the task's usage so far."""
 
     subtype: Literal["task_progress"] = constant("task_progress")
     task_id: str
@@ -544,7 +544,7 @@ class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskPatch(Wire, kw_only=True, frozen=True):
-    """The changed fields of a task. Absent fields have not changed."""
+    """A task's changed fields. Absent fields did not change."""
 
     # one of completed, pending, failed, running, killed, paused
     status: str | None = None
@@ -562,7 +562,7 @@ class TaskPatch(Wire, kw_only=True, frozen=True):
 
 
 class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
-    """A task has changed.
+    """A task changed.
 
     This message, :class:`TaskNotificationMessage` or both report the end of a task. The first report counts.
     """
@@ -576,7 +576,7 @@ class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
-    """A task has ended, with its final status and its output.
+    """A task ended. The message has the task's final status and output.
 
     Some ends of tasks are reported only by a :class:`TaskUpdatedMessage`.
     """
@@ -738,7 +738,7 @@ class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
-    """A hook has ended, with its output, its exit code and its outcome."""
+    """A hook ended. The message has the hook's output, exit code and outcome."""
 
     subtype: Literal["hook_response"] = constant("hook_response")
     hook_id: str | None = None
@@ -831,7 +831,7 @@ class NoResponse(Wire, frozen=True):
 
 
 class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
-    """A request to the API has failed, and is repeated."""
+    """An API request failed, and the CLI repeats it."""
 
     subtype: Literal["api_retry"] = constant("api_retry")
     attempt: int
@@ -850,7 +850,7 @@ class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """The model has refused, and a fallback model answers instead."""
+    """The model refused, and a fallback model answers instead."""
 
     subtype: Literal["model_refusal_fallback"] = constant("model_refusal_fallback")
     trigger: str
@@ -880,7 +880,7 @@ class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """The model has refused, and no fallback model answers instead."""
+    """The model refused, and no fallback model answers instead."""
 
     subtype: Literal["model_refusal_no_fallback"] = constant("model_refusal_no_fallback")
     original_model: str

@@ -37,7 +37,7 @@ class Findings:
     """Notes about one or more lines: ambiguous keys, which the reader of the JSON text has found, and unknown parts.
 
     Attributes:
-        unknown: the ``Unknown`` values that were made, in order.
+        unknown: the created ``Unknown`` values, in order.
         ambiguous: ``id()`` of a dict -> the dict, and its keys that had two different values in the JSON text.
     """
 
@@ -110,7 +110,7 @@ def converter(hint: Any) -> Convert:
     return _converter(hint)
 
 
-#: The names of types in error texts: "expected a string, got null".
+#: Type names in error texts, as in "expected a string, got null".
 _EXPECTED: dict[type, str] = {
     str: "a string",
     bool: "true or false",
@@ -123,7 +123,7 @@ _FOUND: dict[type, str] = {**_EXPECTED, int: "a number", type(None): "null"}
 
 
 def _any_of(kinds: list[type]) -> str:
-    """Return the name of a union for an error text, without null: "a string or null" does not help a reader."""
+    """Return a union's name for an error text. Leave out null, because "a string or null" does not help a reader."""
     *others, last = dict.fromkeys(_EXPECTED[kind] for kind in kinds if not (kind is int and float in kinds))
     return f"{', '.join(others)} or {last}" if others else last
 

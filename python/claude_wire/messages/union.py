@@ -13,13 +13,13 @@ from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.vocabulary import Vocabulary, by_subtype
 from claude_wire.support.arguments import type_of
 
-#: All classes of values that a stream of messages can give.
+#: All classes of values that a message stream can return.
 _GIVEN: tuple[type, ...] = (*get_args(Message), InvalidLine)
 _GIVEN_SET = frozenset(_GIVEN)
 
 
 def require_message(taker: str, message: object) -> None:
-    """Check that a value is a message of a stream. Without this check, ``taker`` would ignore other values silently.
+    """Check that a value is a stream message. Without this check, ``taker`` would silently ignore other values.
 
     Raises:
         TypeError: ``message`` is a dict, a list, a line, or a part of a message.
@@ -48,7 +48,7 @@ MESSAGES = _Messages(
 
 
 def build_message(value: dict[str, Any], findings: Findings) -> Message:
-    """Build a message from the JSON object of a line.
+    """Build a message from a line's JSON object.
 
     Raises:
         Ambiguous: a tag has two values.

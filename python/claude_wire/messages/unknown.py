@@ -28,7 +28,7 @@ class Unknown(dict[str, Any]):
 
     @classmethod
     def because(cls, value: dict[str, Any], reason: str) -> Self:
-        """Make an unknown value from a JSON object. ``reason`` says why the object has no class."""
+        """Create an unknown value from a JSON object. ``reason`` says why the object has no class."""
         unknown = cls(value)
         unknown._reason = reason
         return unknown
@@ -40,7 +40,7 @@ class Unknown(dict[str, Any]):
 
     @property
     def type(self) -> str | None:
-        """The tag of the object; None if it is absent or not a string."""
+        """The object's tag; None if the tag is absent or not a string."""
         for key in self.tag_fields:
             value = self.get(key)
             if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Find the class of a line by its ``type`` and, if the type has several classes, by its ``subtype``.
+"""Find a line's class by the line's ``type`` and, if the type has several classes, by the ``subtype``.
 
 For example, ``{"type": "system", "subtype": "init"}`` gives :class:`InitMessage`. The messages of a stream are one
 vocabulary (see ``union``), and the subclasses of each :class:`Family` are another.
@@ -50,7 +50,7 @@ class Vocabulary:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of all kinds in this vocabulary: ``"user"``, ``"system"``, ``"system/init"``."""
+        """The names of all kinds in this vocabulary, such as ``"user"``, ``"system"`` and ``"system/init"``."""
         subtypes = (f"{type}/{subtype}" for type, classes in self.by_subtype.items() for subtype in classes)
         return frozenset([*self.by_type, *self.by_subtype, *subtypes])
 
@@ -78,7 +78,7 @@ class Vocabulary:
         return subtypes[subtype] if subtype in subtypes else self.others.get(tag, "unknown subtype")
 
     def build(self, value: dict[str, Any], findings: Findings) -> Wire | UnknownMessage:
-        """Build a message from the JSON object of a line; an :class:`UnknownMessage` if no class fits.
+        """Build a message from a line's JSON object, or an :class:`UnknownMessage` if no class fits.
 
         Raises:
             Ambiguous: a tag has two values.
@@ -124,7 +124,7 @@ def is_family(value: object) -> TypeGuard[type[Family]]:
 
 @cache
 def vocabulary_of(family: type[Family]) -> Vocabulary:
-    """Return the vocabulary of a family. It has the subclasses that exist at the first call.
+    """Return a family's vocabulary. It has the subclasses that exist at the first call.
 
     Raises:
         TypeError: the family has no subclass; a subclass has no tag, or defines a field named ``extra``; or a subclass
