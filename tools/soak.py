@@ -325,7 +325,7 @@ class Soak:
                 self.clients.append(Client(serving, kind, one, folder / f"{kind}-{each}"))
 
     def run(self, seconds: float, every: float) -> None:
-        """Run clients for some seconds, and print a row every ``every`` seconds."""
+        """Run the clients for the given number of seconds, and print a row every ``every`` seconds."""
         began = time.monotonic()
         row = 1
         at_rest = sample(self.serving.service.pid), sample(self.serving.supervisor)

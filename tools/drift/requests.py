@@ -85,6 +85,6 @@ def every_request() -> Iterator[ControlRequestBody[Any]]:
 
 
 def _little(hint: Any) -> Any:
-    """Return an arbitrary value of a type."""
+    """Return a small, arbitrary value of the given type."""
     values: dict[Any, Any] = {str: "nobody", bool: True, int: 1}
     return values.get(hint) or ({} if get_origin(hint) is dict else [])

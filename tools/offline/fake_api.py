@@ -73,7 +73,7 @@ def thinking(*pieces: str, signature: str = "c2lnbmF0dXJl") -> Block:
 
 
 def tool(name: str, /, **arguments: Any) -> Block:
-    """Return a tool call. Its input is sent as two halves of JSON, because the real API cuts it anywhere."""
+    """Return a tool call. Its input is sent as two JSON fragments, because the real API may split it at any point."""
     whole = json.dumps(arguments)
     halves = [whole[: len(whole) // 2], whole[len(whole) // 2 :]]
     return Block(

@@ -115,7 +115,7 @@ class Node:
             self._clients[client][1].close()
 
     async def _serve(self) -> None:
-        """Start a supervisor for the folder, unless one is running.
+        """Start a supervisor for the folder, unless one is already running.
 
         Raises:
             SupervisorError, OSError: it cannot be started, or has another version.

@@ -71,7 +71,7 @@ class CostLimit:
             id = message.request_id
             if isinstance(id, str) and id.startswith(PREFIX):
                 self._asks = False
-                with suppress(PayloadError):  # not an answer about the cost
+                with suppress(PayloadError):  # the answer has no cost
                     usage = message.payload_as(GetUsageRequest)
                     if usage.session is not None:
                         self._spent(float(usage.session.total_cost_usd))

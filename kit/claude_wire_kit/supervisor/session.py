@@ -69,7 +69,7 @@ class AttachedSession(Session):
 
     @property
     def unacknowledged(self) -> list[bytes]:
-        """The prompts and answers that the supervisor did not acknowledge yet, as lines, the oldest first."""
+        """The prompts and answers that the supervisor has not acknowledged yet, as lines, oldest first."""
         return self._supervised.unacknowledged.lines
 
     @property

@@ -192,7 +192,7 @@ class Child:
         return self.status is not None
 
     def send(self, number: int) -> bool:
-        """Send a signal to the CLI; 0 sends nothing. Returns True unless the CLI already ended."""
+        """Send a signal to the CLI; 0 only checks that it runs. Return True unless the CLI has already ended."""
         with self._reaping:  # the pid cannot be reused while the CLI is not reaped
             if self.status is None:
                 os.kill(self.pid, number)

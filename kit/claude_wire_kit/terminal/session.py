@@ -26,7 +26,7 @@ from claude_wire_kit.terminal.record import Recorder
 #: The exit code for a signal is this number plus the number of the signal, as in shells.
 SIGNALLED = 128
 
-#: To end the CLI, close its input. Send SIGTERM this many seconds later, and SIGKILL after the same time again.
+#: Grace period in seconds: the CLI gets SIGTERM this long after its input was closed, and SIGKILL as long after that.
 GRACE_SECONDS = 2.0
 
 #: This environment variable limits how many milliseconds the CLI waits for background work at the end; 0 for no limit.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.events.events import UiEvent
 
-#: Maximum characters of events in one page, and in the batch of earlier events that starts a stream.
+#: Maximum size, in characters, of the events on one page, and of the earlier events at the start of a stream.
 WINDOW_CHARS = 1024 * 1024
 
 _ID = re.compile(r"([1-9]\d{0,17})(?:@([1-9]\d{0,17}))?(d?)\.(\d{1,18})\.(\d{1,9})", re.ASCII)

@@ -136,7 +136,7 @@ def constant(value: T) -> T:
 
 
 def null() -> Any:
-    """Define a field that is ``None`` by default and always written, as ``null`` because readers expect the key."""
+    """Define a field that is ``None`` by default and always written (as ``null``), because readers expect the key."""
     return constant(None)
 
 

@@ -158,7 +158,7 @@ def _question_of(message: ControlRequest | UnknownMessage) -> Question | None:
     else:
         id, problem = message.get("request_id", UNSET), "this control request cannot be read"
         if id is not None and id is not UNSET and type(id) not in (str, int, float):
-            return None  # an answer cannot have such an id
+            return None  # no answer could repeat an id of this type
     return Question(id, None, len(id) if isinstance(id, str) else 0, problem)
 
 

@@ -135,7 +135,7 @@ class Prompts:
             await self._sender.send(line, begun)
             _log.debug("prompt %s sent", prompt.uuid)
         except BaseException as error:
-            # Cancelling this task after the first byte does not cut the line: the prompt then counts as sent.
+            # Cancelling this task after the first byte does not truncate the line: the prompt then counts as sent.
             if sent is not None and (isinstance(error, Exception) or not has_begun):
                 self._run.take_back(sent)
             raise

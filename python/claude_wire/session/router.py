@@ -177,7 +177,7 @@ class Router:
         return await self._receiver.next_batch()
 
     def require_idle(self) -> None:
-        """Raise HandleError if a task is in a step."""
+        """Raise HandleError if a task is iterating over the session at the moment."""
         if self._stepping:
             raise HandleError("another task is iterating over this session")
 

@@ -247,8 +247,8 @@ class PlainPipe:
         self._finalize()
 
 
-#: The open pipes that were blocking, each as its device and inode, and its descriptor. When the last descriptor of a
-#: file is closed, the file becomes blocking again.
+#: Open pipes that were blocking, as pairs of the pipe (its device and inode) and a descriptor. When the last descriptor
+#: of a pipe is closed, the pipe becomes blocking again.
 _to_block: set[tuple[tuple[int, int], int]] = set()
 
 

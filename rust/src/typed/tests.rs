@@ -134,7 +134,7 @@ fn what_was_read_before_makes_nothing_deeper_than_what_is_read() {
         }
         value = format!("{}{{\"{key}\":{value}}}{}", "[".repeat(40), "]".repeat(40));
     }
-    // At a smaller depth than before, the reader shares the value. At a greater depth, it reads the value again.
+    // If fewer lists and dicts surround the value than last time, the reader shares it. If more do, the reader reads it again.
     let part = format!("{}{}", "[".repeat(60), "]".repeat(60));
     let line = |depth: usize| {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));

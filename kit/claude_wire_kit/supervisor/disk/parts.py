@@ -291,7 +291,7 @@ class Part:
         return self.output.offset_of(line - self.info.first)
 
     def input_blocks(self) -> Iterator[bytes]:
-        """Yield the input in blocks that are cut anywhere."""
+        """Yield the input in blocks that may begin and end in the middle of a line."""
         return blocks(self._input.descriptor, 0, self._input.end)
 
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:

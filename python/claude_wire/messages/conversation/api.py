@@ -102,7 +102,7 @@ CacheMissReason: TypeAlias = (
 
 
 class Diagnostics(Wire, frozen=True):
-    """Why the prompt cache could not be used in full, when the request asked for it."""
+    """Why the prompt cache could not be used in full. Present only if the request asked for diagnostics."""
 
     cache_miss_reason: CacheMissReason | UnsetType | None = UNSET
     """Why the cache was missed; null if the API did not know yet when it answered."""

@@ -28,7 +28,7 @@ FILES = (
 PACKED = b"#!/bin/sh\n"
 PACKED_FILES = b"\n#recording "
 
-#: Limit for the unpacked size of all compressed files of a recording in bytes, because a recording is kept in memory.
+#: Maximum size in bytes of a recording's files after decompression, because a recording is held in memory.
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 
 #: Limit for the memory to unpack an .xz file, in bytes. Files of ``xz -9`` need 65 MiB.

@@ -56,7 +56,7 @@ class Host:
         self._refuse = refuse
 
     def start(self) -> None:
-        """Start a thread that reads, because the host must be able to send while a full pipe blocks the player."""
+        """Start a reader thread, so that the host can keep sending while a full pipe blocks the player."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
