@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import threading
 import types
 from collections.abc import Callable
 
@@ -114,36 +113,6 @@ def test_a_null_or_freed_drain_is_refused() -> None:
 @given(st.integers(0, 2**64 - 1))
 def test_numbers_that_were_never_drains_are_refused(handle: int) -> None:
     assert set(drain_uses(handle).values()) <= {lib.CW_ERROR_STALE, lib.CW_ERROR_FORKED}
-
-
-def test_a_handle_in_use_by_another_thread_is_refused() -> None:
-    """One thread searches 64 MB per call, without the GIL, until another thread has used the handle meanwhile."""
-    handle = new_handle(max_line_bytes=1)
-    data = b"x" * 2**26
-    refused = threading.Event()
-    searched: set[int] = set()
-
-    def search() -> None:
-        out = ffi.new("CwBlocks *")
-        for _ in range(1000):
-            searched.add(lib.cw_buffer_take(handle, data, len(data), out))
-            if refused.is_set():
-                break
-
-    thread = threading.Thread(target=search)
-    thread.start()
-    out = ffi.new("CwStats *")
-    counted = set()
-    while thread.is_alive():
-        counted.add(lib.cw_buffer_stats(handle, out))
-        if lib.CW_ERROR_IN_USE in counted:
-            refused.set()
-    thread.join()
-    assert refused.is_set()
-    assert counted <= {lib.CW_NOTHING, lib.CW_ERROR_IN_USE}
-    assert searched <= {0, lib.CW_ERROR_IN_USE}
-    assert lib.cw_buffer_stats(handle, out) == lib.CW_NOTHING
-    assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
 
 
 def run_in_child(body: str) -> None:

@@ -1,7 +1,7 @@
 use std::ptr;
 
 use super::*;
-use crate::ffi::{CW_ERROR_PANIC, CW_ERROR_STALE};
+use crate::ffi::{CW_ERROR_IN_USE, CW_ERROR_PANIC, CW_ERROR_STALE};
 
 fn new_buffer() -> u64 {
     let mut handle = 0;
@@ -50,6 +50,17 @@ fn after_a_panic_a_buffer_can_only_be_freed() {
     assert_eq!(take(handle, b"{}\n").0, CW_ERROR_PANIC);
     assert_eq!(cw_buffer_free(handle), CW_NOTHING);
     assert_eq!(take(handle, b"{}\n").0, CW_ERROR_STALE);
+}
+
+#[test]
+fn a_buffer_in_use_is_refused_and_left_alone() {
+    let handle = new_buffer();
+    let during = BUFFERS.with(handle, |_| {
+        (take(handle, b"{}\n").0, cw_buffer_free(handle))
+    });
+    assert_eq!(during, Ok((CW_ERROR_IN_USE, CW_ERROR_IN_USE)));
+    assert_eq!(take(handle, b"{}\n").0, 1);
+    assert_eq!(cw_buffer_free(handle), CW_NOTHING);
 }
 
 #[test]
