@@ -241,7 +241,7 @@ const KNOWN: std::ops::RangeInclusive<u32> = 10..=13;
 ///
 /// The caller must hold the interpreter's lock if there is an interpreter.
 pub unsafe fn load() -> bool {
-    // SAFETY: the caller guarantees it.ALL
+    // SAFETY: the caller guarantees it.
     unsafe {
         let Some(mut api) = find() else {
             return false;

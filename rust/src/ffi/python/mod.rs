@@ -297,7 +297,7 @@ unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
         }
         None
     };
-    // SAFETY: the caller guarantees it.ALL
+    // SAFETY: the caller guarantees it.
     unsafe { with_line(line, read) }
 }
 
