@@ -83,7 +83,7 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 drift: $(VENV)/.native $(VENV)/.dev
 	PYTHONPATH=tools $(BIN)/python -m drift $(CLI) $(DRIFT_ARGS)
 
-## Compare the speed with other packages, and write docs/benchmarks.md, benchmarks-all.md and the charts. A short run writes nothing:
+## Compare the speed with other packages, and write docs/benchmarks.md, benchmarks.json and the charts. A short run writes nothing:
 ## make bench BENCH_ARGS="--rounds 3"
 bench: $(VENV)/.native $(VENV)/.bench
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest benches $(BENCH_ARGS)
@@ -104,7 +104,7 @@ FUZZ_SECONDS ?= 60
 fuzz: $(BIN)/python | cargo
 	$(BIN)/python tools/fuzz.py $(FUZZ_SECONDS)
 
-## Generate the code that follows from the message classes: unions, names of kinds, public names, the list of the protocol.
+## Generate the code that follows from the message classes: unions, names of kinds, public names.
 generate: | $(BIN)/python
 	$(BIN)/python tools/generate.py
 

@@ -238,7 +238,7 @@ def contest(benchmark: Any, request: pytest.FixtureRequest) -> Contest:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rounds", type=int, default=ROUNDS, help=f"rounds of each bench (default: {ROUNDS})")
-    parser.addoption("--page", type=Path, help="write the two pages and their charts to this folder, whatever the run")
+    parser.addoption("--page", type=Path, help="write the page, rows and charts to this folder, whatever the run")
 
 
 @pytest.hookimpl(trylast=True)
@@ -252,7 +252,7 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 
 def _why_no_page(config: pytest.Config, reporter: Any) -> str | None:
-    """Return why this run cannot write the pages, or None if it can."""
+    """Return why this run cannot write the page, or None if it can."""
     if config.getoption("--rounds") < ROUNDS:
         return f"fewer than {ROUNDS} rounds"
     files = {report.fspath for report in reporter.stats.get("passed", ())}
@@ -286,7 +286,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     why_not = _why_no_page(config, terminalreporter)
     folder = config.getoption("--page") or (BENCHES.parent / "docs" if why_not is None else None)
     if folder is None:
-        write(f"the pages were not written: {why_not}")
+        write(f"the page was not written: {why_not}")
     else:
         page.write(_table, folder, config.getoption("--rounds"))
-        write(f"written: {folder}/benchmarks.md, benchmarks-all.md and the charts")
+        write(f"written: {folder}/benchmarks.md, benchmarks.json and the charts")

@@ -1,11 +1,13 @@
-"""Write the results of a run: docs/benchmarks.md, docs/benchmarks-all.md, the charts, and the table in the README.
+"""Write the results of a run: docs/benchmarks.md, docs/benchmarks.json, the charts, and the table in the README.
 
-The first page is short: the numbers that matter for a decision, good and bad. The second has every row.
+The page has the numbers that matter for a decision, good and bad. The JSON has every row; the site shows all rows in
+docs/benchmarks-all.md.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import platform
 import re
@@ -15,7 +17,7 @@ from pathlib import Path
 import chart
 from table import TIMES, Measure, Row, Table, quantity, shown
 
-__all__ = ["all_numbers", "first_page", "machine", "readme", "write"]
+__all__ = ["all_numbers", "first_page", "load", "machine", "readme", "write"]
 
 #: The packages whose versions the page shows: this library, its dependencies, and the peers.
 PACKAGES = (
@@ -83,26 +85,6 @@ HEADS = {
 }
 #: Matches the table in the README.
 NUMBERS = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->\n)", re.DOTALL)
-
-METHOD = f"""\
-All peers run in one process. In each round every peer does the job once, then `claude_wire` does. A table shows the
-median ratio of {{rounds}} rounds, the lowest and highest in parentheses, and the bound that we claim for the median.
-Slow jobs have fewer rounds, and memory is measured once. The time next to a job is our median for one line, unless the
-job names another unit. Times vary with the machine by tens of percent, ratios much less. Bold: the median misses the
-bound, or the peer was faster.
-
-- Lines are recorded from the real CLI: `stream_event` lines of 286 bytes, unless the job says otherwise. "Mixed
-  sessions" are whole recorded sessions. "Made" traffic comes from `tests/support/traffic.py`. Chunks are 64 KiB, cut
-  anywhere, and in the processor's cache, as after a read. Messages are dropped immediately, unless the job keeps them.
-- "{TIMES} faster than" a peer is its time divided by ours. "{TIMES} the time of" a peer is our time divided by the
-  peer's, which is a lower bound, such as msgspec's own part of the job, or another of our ways.
-- Each peer gets the input that suits it best: whole lines, or blocks of whole lines. Only peers that read line by line
-  refuse two objects on a line.
-- claude-agent-sdk is its framing, `json` and message parser, without process and queues; through a pipe it is its whole
-  transport. "msgspec by hand at its best" decodes our classes, tracked by the garbage collector, with one class for all
-  `system` messages and one for all results. pydantic has the same classes as models in discriminated unions. The others
-  make dicts.
-"""
 
 
 def _cpu() -> str:
@@ -251,21 +233,30 @@ def first_page(table: Table, rounds: int) -> str:
     return "\n".join(parts) + "\n"
 
 
-def all_numbers(table: Table, rounds: int) -> str:
-    """Return the page with every row."""
-    parts = [
-        "# All numbers",
-        "",
-        "`make bench` writes this page and [the short one](benchmarks.md). `benches/tried_and_left_out.md`, in the",
-        "repository, lists optimisations that did not pay.",
-        "",
-        "## Method",
-        "",
-        METHOD.format(rounds=rounds).rstrip(),
-    ]
-    for section, rows in table.sections():
-        parts += ["", f"## {section}", "", *_tables(rows)]
-    return "\n".join(parts) + "\n"
+def all_numbers(table: Table) -> str:
+    """Return every row in Markdown, with a heading for each section."""
+    return "\n\n".join(f"## {section}\n\n" + "\n".join(_tables(rows)) for section, rows in table.sections()) + "\n"
+
+
+def _saved(table: Table) -> str:
+    """Return all rows as a JSON array. Of the values of a row, it has the lowest, the median and the highest."""
+    lines = []
+    for row in table.rows:
+        values = [min(row.values), row.median, max(row.values)] if len(row.values) > 1 else row.values
+        fields = {"section": row.section, "job": row.job, "ours": _rounded(row.ours), "unit": row.unit}
+        fields |= {"peer": row.peer, "theirs": _rounded(row.theirs), "measure": row.measure.name, "claim": row.claim}
+        lines.append(json.dumps({**fields, "values": list(map(_rounded, values))}))
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")
+
+
+def load(path: Path) -> Table:
+    """Return the rows in a file that ``write`` wrote."""
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    return Table([Row(**{**row, "measure": Measure[row["measure"]]}) for row in rows])
 
 
 def readme(table: Table, rounds: int) -> str:
@@ -281,7 +272,7 @@ def readme(table: Table, rounds: int) -> str:
 
 
 def write(table: Table, folder: Path, rounds: int) -> None:
-    """Write the pages and the charts into ``folder``, and the table into the README of its parent, if there is one."""
+    """Write page, rows and charts into ``folder``, and the table into the README of its parent, if there is one."""
     above = folder.parent / "README.md"
     if above.is_file():
         text = above.read_text(encoding="utf-8")
@@ -290,4 +281,4 @@ def write(table: Table, folder: Path, rounds: int) -> None:
     (folder / "benchmarks-light.svg").write_text(chart.svg(table, chart.LIGHT), encoding="utf-8")
     (folder / "benchmarks-dark.svg").write_text(chart.svg(table, chart.DARK), encoding="utf-8")
     (folder / "benchmarks.md").write_text(first_page(table, rounds), encoding="utf-8")
-    (folder / "benchmarks-all.md").write_text(all_numbers(table, rounds), encoding="utf-8")
+    (folder / "benchmarks.json").write_text(_saved(table), encoding="utf-8")

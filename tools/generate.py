@@ -1,9 +1,9 @@
-"""Generate code and a reference page from the message classes: ``make generate``.
+"""Generate code from the message classes: ``make generate``.
 
-It writes three files. ``messages/registry.py`` has the union of all messages, the names of all kinds, and the public
+It writes two files. ``messages/registry.py`` has the union of all messages, the names of all kinds, and the public
 names, which a type checker must find in the source. ``messages/control/payload.py`` has the union of all control
-requests. ``docs/reference/protocol.md`` lists all messages and requests. With ``--check`` it writes nothing,
-and fails if a file is out of date.
+requests. With ``--check`` it writes nothing, and fails if a file is out of date. The site calls it for the lists in
+``docs/reference/protocol.md``.
 
 The script parses the source of the classes and does not import them. So it also works when the generated files still
 have the old name of a class.
@@ -207,37 +207,34 @@ from typing import TypeAlias
 {union("ControlRequestPayload", registry.requests, "OrUnknownRequest")}'''
 
 
-def protocol_page(registry: Registry) -> str:
-    def lists(rows: Mapping[str, Class]) -> str:
-        """Return a list for each sender with the sorted kinds, their classes and the answer types."""
-        found = ""
-        for value, sender in {"agent": "the agent", "host": "the host", "both": "either"}.items():
-            kinds = [kind for kind in sorted(rows) if registry.value(rows[kind], "sent_by") == value]
-            if kinds:
-                lines = "".join(f"- `{kind}`: {in_words(rows[kind])}\n" for kind in kinds)
-                found += f"\nSent by {sender}:\n\n{lines}"
-        return found
+def kinds_of_messages(root: Path) -> str:
+    """Return the lists of all messages for the site, in Markdown."""
+    registry = Registry(root)
+    kinds = {cls.tag: cls for cls in registry.by_base["MessageBase"]}
+    kinds |= {f"system/{cls.values['subtype']}": cls for cls in registry.by_base["SystemMessage"]}
+    kinds |= {f"result/{cls.values['subtype']}": cls for cls in registry.by_base["ResultMessage"]}
+    return _by_sender(registry, kinds)
+
+
+def kinds_of_requests(root: Path) -> str:
+    """Return the lists of all control requests for the site, in Markdown."""
+    registry = Registry(root)
+    return _by_sender(registry, {f"control_request/{cls.tag}": cls for cls in registry.requests})
+
+
+def _by_sender(registry: Registry, rows: Mapping[str, Class]) -> str:
+    """Return a list for each sender with the sorted kinds, their classes and the answer types."""
 
     def in_words(cls: Class) -> str:
         typed = cls in registry.requests and cls.answer != "dict[str, Any]"
         return f"`{cls.name}`, answered by `{cls.answer}`" if typed else f"`{cls.name}`"
 
-    kinds = {cls.tag: cls for cls in registry.by_base["MessageBase"]}
-    kinds |= {f"system/{cls.values['subtype']}": cls for cls in registry.by_base["SystemMessage"]}
-    kinds |= {f"result/{cls.values['subtype']}": cls for cls in registry.by_base["ResultMessage"]}
-    requests = {f"control_request/{cls.tag}": cls for cls in registry.requests}
-    return f"""# The protocol
-
-All messages and control requests, by their kinds. `only` accepts these names, and `peek` returns them.
-
-<!-- {HEAD} -->
-
-## Messages
-{lists(kinds)}
-## Control requests
-
-The answer is the payload of a successful `ControlResponse`, a `dict[str, Any]` unless a class is named.
-{lists(requests)}"""
+    found = []
+    for value, sender in {"agent": "the agent", "host": "the host", "both": "either"}.items():
+        kinds = [kind for kind in sorted(rows) if registry.value(rows[kind], "sent_by") == value]
+        if kinds:
+            found += [f"Sent by {sender}:\n", *(f"- `{kind}`: {in_words(rows[kind])}" for kind in kinds), ""]
+    return "\n".join(found)
 
 
 def sources(root: Path) -> dict[Path, str]:
@@ -246,7 +243,6 @@ def sources(root: Path) -> dict[Path, str]:
     return {
         MESSAGES / "registry.py": registry_source(registry),
         MESSAGES / "control" / "payload.py": payload_source(registry),
-        Path("docs/reference/protocol.md"): protocol_page(registry),
     }
 
 

@@ -1,6 +1,7 @@
 """Hooks for mkdocs: they add the message classes of a module to the reference, each with a table of its fields.
 
-They also replace Sphinx roles in docstrings, such as ``:class:`~claude_wire.Decoder```, by the plain name.
+They also replace a mark such as ``<!-- generated: scenarios -->`` by tables or lists that follow from code or data, and
+Sphinx roles in docstrings, such as ``:class:`~claude_wire.Decoder```, by the plain name.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import importlib
 import inspect
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 from typing import Any, get_args
@@ -16,8 +18,11 @@ from typing import Any, get_args
 import msgspec
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "benches")]
 
+import conform_scenarios  # noqa: E402  # after sys.path is set
+import generate  # noqa: E402  # after sys.path is set
+import page as bench_page  # noqa: E402  # after sys.path is set
 from claude_wire.messages.base import Wire, wire_fields  # noqa: E402  # after sys.path is set
 from protocol.source import FieldNote, field_notes  # noqa: E402  # after sys.path is set
 
@@ -33,9 +38,17 @@ WITH_FIELDS = ("claude_wire.messages", "claude_wire.transcripts", "claude_wire_k
 #: A role such as ``:class:`~claude_wire.Decoder``` after Markdown has converted it to HTML.
 ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):<code>(~?)(?:!?)([\w.]+)</code>")
 
+#: Name in a mark -> function that returns the Markdown that replaces the mark.
+GENERATED: dict[str, Callable[[], str]] = {
+    "kinds of messages": lambda: generate.kinds_of_messages(ROOT),
+    "kinds of requests": lambda: generate.kinds_of_requests(ROOT),
+    "benchmarks": lambda: bench_page.all_numbers(bench_page.load(ROOT / "docs" / "benchmarks.json")),
+    "scenarios": conform_scenarios.described,
+}
+
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Expand the short forms for several entries, and add the field tables.
+    """Replace the marks, expand the short forms for several entries, and add the field tables.
 
     ``::: module.{A, B}`` stands for an entry for each name, and ``::: module.*`` for an entry for each public name of
     the module that has no entry on the page yet.
@@ -48,6 +61,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         paths = [f"::: {found[1]}.{name}" for name in public_names(found[1])]
         return "\n\n".join(path for path in paths if f"{path}\n" not in markdown)
 
+    markdown = re.sub(r"^<!-- generated: (.+) -->$", lambda found: GENERATED[found[1]](), markdown, flags=re.M)
     markdown = re.sub(r"^::: (\S+)\.\{([^}]*)\}$", listed, markdown, flags=re.M)
     markdown = re.sub(r"^::: (\S+)\.\*$", entries, markdown, flags=re.M)
     return re.sub(r"^::: (\S+)\.(\w+)$", _with_fields, markdown, flags=re.M)

@@ -1,0 +1,35 @@
+"""Describe the scenarios of ``claude-wire conform`` in Markdown, for the site's page how-to/conform.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from claude_wire_kit.conform.rules import Rule
+from claude_wire_kit.conform.scenarios import SCENARIOS
+
+
+def described() -> str:
+    """Return the list of scenarios in Markdown: the rules that several share, and a table with a row per scenario."""
+    counts = Counter((rule.name, rule.says) for scenario in SCENARIOS.values() for rule in scenario.rules)
+    shared = {name: says for (name, says), count in reversed(counts.most_common()) if count > 1}
+    everywhere = {name: says for name, says in shared.items() if counts[name, says] > len(SCENARIOS) // 2}
+    lines = ["Rules of every scenario, unless its row has another rule of the name:", ""]
+    lines += [f"- `{name}`: {says}" for name, says in everywhere.items()]
+    lines += ["", "Rules of the scenarios whose row has the name alone:", ""]
+    lines += [f"- `{name}`: {says}" for name, says in shared.items() if name not in everywhere]
+    lines += ["", "| scenario | the agent | rules |", "|---|---|---|"]
+    for scenario in SCENARIOS.values():
+        rules = [_in_short(rule, shared) for rule in scenario.rules if not _continues(rule, everywhere)]
+        lines.append(f"| `{scenario.name}` | {scenario.does} | {'<br>'.join(rules)} |")
+    return "\n".join(lines)
+
+
+def _continues(rule: Rule, everywhere: Mapping[str, str]) -> bool:
+    """True if the rule is one of ``everywhere``, or only adds the flags of its task to it."""
+    return rule.name in everywhere and rule.says.startswith(everywhere[rule.name].removesuffix("."))
+
+
+def _in_short(rule: Rule, shared: Mapping[str, str]) -> str:
+    """Return a rule's name, followed by the rule's text if it differs from the shared text."""
+    return f"`{rule.name}`" if rule.says == shared.get(rule.name) else f"`{rule.name}`: {rule.says}"
