@@ -4,8 +4,8 @@ Positions are bytes and lines of ``recording.stdout``. Lines that the player add
 :class:`GarbageLine`) are not counted.
 
 A fault after a byte happens as soon as this byte is written, even if the next byte waits for input. A fault before a
-line, or at byte 0, happens when the line is due, after the input that the line waits for. Several faults at one place
-happen in the given order. So a fault also waits for the line if an earlier fault at its place does.
+line, or at byte 0, happens when the line is due, after the input that the line waits for. Several faults at the same
+place happen in the given order: if the first of them waits for a line, the others wait, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Checked:
-    """Validates a fault's values when the fault is created, and not only in the stand-in."""
+    """Validates a fault's values when the test creates the fault, and not later in the child process."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -95,7 +95,7 @@ class FloodStderr(_Checked):
 
 @dataclass(frozen=True)
 class IgnoreTerm(_Checked):
-    """Ignore SIGTERM, and stay alive for ``seconds`` after the output is written and the input has ended.
+    """Ignore SIGTERM, and stay alive for ``seconds`` after writing the output and reading the whole input.
 
     The time limit ends the process if a host does not kill it.
     """
@@ -105,7 +105,7 @@ class IgnoreTerm(_Checked):
 
 @dataclass(frozen=True)
 class HoldStdout(_Checked):
-    """Leave a child process that keeps the standard output open for ``seconds`` after the stand-in ended."""
+    """Leave a child process that keeps the standard output open for ``seconds`` after the stand-in ends."""
 
     seconds: float
 
@@ -146,7 +146,7 @@ class Silence(_Checked):
 class GiveUp(_Checked):
     """Exit with the recorded code, without writing the rest, if the host does not read the output for ``seconds``.
 
-    The CLI does this 2 seconds after it has finished, if its prompt was an argument or its input has ended. While the
+    The CLI exits like this 2 seconds after it finished, if its prompt was an argument or its input has ended. While the
     input is open, the CLI waits, and so does the stand-in.
     """
 

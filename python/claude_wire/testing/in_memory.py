@@ -21,9 +21,9 @@ from claude_wire.streams.tasks import Tasks
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import cancel_scope
 
-#: Maximum number of lines that wait in each direction.
+#: How many lines each direction can queue.
 MAX_LINES = 64
-#: How many seconds to wait until the agent ends.
+#: How many seconds to wait for the agent to end.
 LAST_SECONDS = 5.0
 
 

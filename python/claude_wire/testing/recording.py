@@ -1,6 +1,6 @@
 """A recorded session: the CLI's input and output lines in order, when each line was written, and the exit code.
 
-The package ``player``, which runs without the rest of the library, has the code that reads the files.
+The code that reads the files is in the package ``player``, because the player runs without the rest of the library.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Step(NamedTuple):
     direction: str
     """``in``: the host wrote the line to the CLI's standard input. ``out``: the CLI wrote it to its standard output."""
     data: bytes
-    """The line, with its line feed. Without it if the stream ended in the middle of the line."""
+    """The line with its line feed. The line feed is missing if the stream ended in the middle of the line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +36,18 @@ class Recording:
     A recording has these files. Only ``stdout.ndjson`` is required:
 
     =======================  ======================================================================================
-    ``stdout.ndjson``        the output of the CLI, byte for byte
+    ``stdout.ndjson``        the CLI's output, byte for byte
     ``stdin.ndjson``         the input from the host; missing if the prompt was an argument
     ``order.jsonl``          ``[seconds, "in" or "out", bytes without the last line feed]``, for each line of both, or
                              for several lines that were read or written together
     ``stdout.reads.jsonl``   ``[seconds, bytes]`` for each read of the CLI's standard output
-    ``cmd.json``             ``{"argv": [...]}``, the command line of the CLI
-    ``exit.json``            ``{"rc": 0}``, the exit code of the CLI, as in :mod:`subprocess`
-    ``stderr.txt``           the standard error of the CLI
+    ``cmd.json``             ``{"argv": [...]}``, the CLI's command line
+    ``exit.json``            ``{"rc": 0}``, the CLI's exit code, as in :mod:`subprocess`
+    ``stderr.txt``           the CLI's standard error
     =======================  ======================================================================================
 
-    Without ``order.jsonl`` the order is guessed by the protocol: a request before its answer, the second prompt after
-    the first result.
+    Without ``order.jsonl``, the order is guessed from the protocol: a request comes before its answer, and the second
+    prompt after the first result.
 
     Attributes:
         name: the recording's name. :meth:`load` uses the folder's name.
@@ -67,7 +67,7 @@ class Recording:
 
         Raises:
             OSError: a file cannot be read, or the folder has no ``stdout.ndjson``.
-            ValueError: a compressed file is damaged, or the unpacked files have more than 256 MiB in all.
+            ValueError: a compressed file is damaged, or the compressed files unpack to more than 256 MiB in all.
         """
         location = os.path.abspath(path)
         return cls(os.path.basename(location), _files.read_files(location), location)
@@ -86,7 +86,7 @@ class Recording:
     def save(self, folder: str | os.PathLike[str]) -> Recording:
         """Write the files into ``folder``, which is created if it is missing. Return the recording with this path.
 
-        Only their owner can read the files, because recordings contain prompts. Symbolic links are not followed.
+        Only the owner can read the files, because recordings contain prompts. Symbolic links are not followed.
 
         Raises:
             OSError: a file cannot be written, or a link, a pipe or a device is in its place.
@@ -136,7 +136,7 @@ class Recording:
 
     @cached_property
     def argv(self) -> tuple[str, ...]:
-        """The recorded flags of the CLI, without the program; empty if they were not recorded."""
+        """The recorded CLI's arguments, without the program name; empty if they were not recorded."""
         return tuple(_files.flags_of(self.files))
 
     @cached_property
@@ -153,7 +153,7 @@ def write_private(path: str | os.PathLike[str], data: bytes, mode: int) -> None:
     """
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
         raise OSError(errno.EEXIST, "the path is not a regular file, but a link or something else", os.fspath(path))
-    # A link or pipe may be put there after this check. With these flags, open() does not follow or wait for it.
+    # Another process may put a link or a pipe there after this check. open() must not follow it or wait for a reader.
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with open(os.open(path, flags, mode), "wb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

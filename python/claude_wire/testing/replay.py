@@ -1,4 +1,4 @@
-"""Replay a recording instead of running the CLI, by an argument list or a script that contains the recording."""
+"""Play a recording instead of running the CLI, with an argument list or a script that contains the recording."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Replay:
 
     The child plays the recorded output. Where the recorded CLI got a prompt, a control request or a control response,
     the child waits until the host sends a line of the same kind, with any content. Its answers have the ids of the
-    live requests. It answers a request that was not recorded at this place immediately: with an answer to the same kind
-    of request elsewhere in the recording, or with an empty success. After the end of its input, the child plays the
-    rest without waiting.
+    live requests. It immediately answers a request that was not recorded at this place: with an answer to the same kind
+    of request from elsewhere in the recording, or with an empty success. After its input ends, the child plays the rest
+    without waiting.
 
-    The child has as many turns as were recorded. A further prompt gets no answer: in a test, set a time limit, such as
+    The child has as many turns as were recorded. It does not answer more prompts: in a test, set a time limit, such as
     ``anyio.fail_after(10)``. If several prompts were recorded before the first result, the child waits for all of them.
-    Concurrent callers of :meth:`~claude_wire.Session.ask`, which take turns, would then wait forever.
+    :meth:`~claude_wire.Session.ask` would then wait forever, because it sends one prompt at a time.
 
     With ``--input-format stream-json``, the child waits for a first prompt even if the recorded CLI got its prompt as
     an argument, and ends when its input ends. With ``--print`` or another format, it does not wait for input. Without
-    these flags it reads input if the recorded CLI did: so a host that has a ``can_use_tool`` can run
-    ``[*Replay(...).argv(), "--permission-prompt-tool", "stdio"]``. At the end the child writes the recorded standard
+    these flags, it reads input if the recorded CLI did. So a host with a ``can_use_tool`` can run
+    ``[*Replay(...).argv(), "--permission-prompt-tool", "stdio"]``. At the end, the child writes the recorded standard
     error and exits with the recorded code. Like the CLI, it exits with code 1 after an input line that is not JSON,
     with 143 after SIGTERM, and with 130 after SIGINT. ``--version`` prints the recorded version.
 
@@ -46,7 +46,7 @@ class Replay:
         speed: 1.0: write at the recorded times; 10.0: ten times as fast; None: as fast as the host reads.
         writes: ``lines``: one write for each line, like the CLI; ``blocks``: blocks of 64 KiB; ``bytes``: single bytes.
         faults: the faults to inject.
-        wait: False: never wait for input, and end without it.
+        wait: False: do not wait for input, and exit even if the input is still open.
 
     Raises:
         ValueError: a wrong argument; a fault is beyond the end of the recording.
@@ -134,7 +134,7 @@ class ReplayCLI:
 
 
 def _player_command() -> list[str]:
-    """Return the command that runs the player in an isolated Python, which caches the imported bytecode."""
+    """Return the command that runs the player in an isolated Python. Python caches the bytecode of what it imports."""
     folder = os.path.dirname(os.path.abspath(__file__))
     program = f"import sys; sys.path.append({folder!r}); from player.program import main; main(sys.argv)"
     return [sys.executable, "-IS", "-c", program]

@@ -1,6 +1,6 @@
-"""The program that plays a recording in place of the CLI, with the code that reads recordings.
+"""Play a recording in place of the CLI. The main module is ``program``.
 
-A stand-in for the CLI is started for every test, and importing the whole library would take most of its time. So this
-package runs without the library. It needs only a small part of the standard library, and its modules import each other
-relatively. The library uses it through ``testing.recording`` and ``testing.replay``.
+A test that replays a recording starts this program. Importing the whole library would take most of its run time, so the
+package imports nothing from the library and little from the standard library. The program has the folder ``testing`` on
+``sys.path``, so the modules import each other relatively. ``testing.recording`` and ``testing.replay`` also use them.
 """

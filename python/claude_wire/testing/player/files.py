@@ -1,4 +1,4 @@
-"""Read and unpack the files of a recording: a folder, a player script that contains them, or one output file."""
+"""Read a recording's files from a folder, a player script or a single output file, and unpack compressed files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # do not import typing, which is slow
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
     from typing import Any, BinaryIO
-#: The files of a recording. Each may be compressed: ``stdout.ndjson.gz`` or ``.xz``.
+#: The names of a recording's files. A compressed file has ``.gz`` or ``.xz`` after the name: ``stdout.ndjson.gz``.
 FILES = (
     "stdout.ndjson",
     "stdin.ndjson",
@@ -24,14 +24,14 @@ FILES = (
     "stderr.txt",
 )
 
-#: The first bytes of a script with a packed recording, and the bytes directly before the recording.
+#: The first bytes of a player script, and the bytes in it that precede the recording.
 PACKED = b"#!/bin/sh\n"
 PACKED_FILES = b"\n#recording "
 
-#: Maximum size in bytes of a recording's files after decompression, because a recording is held in memory.
+#: Maximum total size of a recording's compressed files after unpacking, in bytes. They are all kept in memory.
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 
-#: Limit for the memory to unpack an .xz file, in bytes. Files of ``xz -9`` need 65 MiB.
+#: Maximum memory for unpacking an .xz file, in bytes. A file that ``xz -9`` wrote needs 65 MiB.
 MAX_XZ_MEMORY_BYTES = 128 * 1024 * 1024
 
 
@@ -40,7 +40,7 @@ class UnpackLimitError(ValueError):
 
 
 def read_files(path: str) -> dict[str, bytes]:
-    """Read the files of a recording, by name: from a folder, a player script, or a file with only the output.
+    """Return file name -> content, from a folder, a player script, or a file that has only the CLI's output.
 
     Raises:
         OSError: ``path`` cannot be read, or is a folder without ``stdout.ndjson``.
@@ -67,7 +67,7 @@ def read_files(path: str) -> dict[str, bytes]:
 
 
 def _contents(path: str, most: int) -> bytes:
-    """Read a file. If its name ends with .gz or .xz, unpack it, to at most ``most`` bytes."""
+    """Read a file. Unpack a .gz or .xz file, and raise UnpackLimitError if its content has more than ``most`` bytes."""
     name = os.path.basename(path)
     if not name.endswith((".gz", ".xz")):
         with open(path, "rb") as file:
@@ -83,7 +83,7 @@ def _contents(path: str, most: int) -> bytes:
 
 
 def unpacked_pieces(path: str) -> Generator[bytes, None, None]:
-    """Yield the content of a .gz or .xz file in pieces of at most :data:`BLOCK_BYTES`, in constant memory.
+    """Yield the content of a .gz or .xz file in pieces of at most :data:`BLOCK_BYTES`. Memory use is constant.
 
     Raises:
         OSError: the file cannot be read.
@@ -110,7 +110,7 @@ def _unpacked_gz(file: BinaryIO, name: str) -> Iterator[bytes]:
 def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
     import lzma
 
-    # lzma.open has no memory limit, and a header of a few bytes may ask for 4 GiB.
+    # lzma.open() sets no memory limit, and a file header of a few bytes can make it allocate 4 GiB.
     data = file.read(BLOCK_BYTES)
     try:
         while True:
@@ -122,7 +122,7 @@ def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
                     yield piece
                 data = file.read(BLOCK_BYTES) if stream.needs_input else b""
             data = stream.unused_data
-            # Another stream may follow, after a padding of NUL bytes.
+            # An .xz file may contain several streams, with NUL bytes between them.
             while not (data := data.lstrip(b"\0")):
                 if not (data := file.read(BLOCK_BYTES)):
                     return
@@ -133,7 +133,7 @@ def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
 
 
 def packed(head: bytes, files: Mapping[str, bytes]) -> bytes:
-    """Make a script: ``head`` (lines of a shell script, which end with ``exec``), and a recording after it."""
+    """Return a script: ``head``, which is shell code that ends with ``exec``, and then the recording's files."""
     sizes = json.dumps({name: len(data) for name, data in files.items()}).encode("ascii")
     return PACKED + head + PACKED_FILES + sizes + b"\n" + b"".join(files.values())
 
@@ -149,12 +149,12 @@ def _unpacked(data: bytes) -> dict[str, bytes]:
 
 
 def flags_of(files: Mapping[str, bytes]) -> list[str]:
-    """Return the CLI's recorded arguments without the program; empty if they were not recorded."""
+    """Return the recorded CLI's arguments without the program name; an empty list if they were not recorded."""
     return [str(flag) for flag in list_in(_json_file(files, "cmd.json").get("argv"))[1:]]
 
 
 def exit_code_of(files: Mapping[str, bytes]) -> int:
-    """Return the recorded exit code, negative for a signal as in :mod:`subprocess`; 0 if none was recorded."""
+    """Return the recorded exit code; minus the signal number, as in :mod:`subprocess`, or 0 if none was recorded."""
     code = _json_file(files, "exit.json").get("rc")
     return code if isinstance(code, int) else 0
 

@@ -1,4 +1,4 @@
-"""Match the lines of the live host with the recorded lines."""
+"""Match the live host's lines with the recorded host's lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Expected:
-    """A recorded line of the host, and its state: ``waiting``, ``here`` (it has arrived) or ``skipped``."""
+    """A line of the recorded host. Its state is ``waiting``, ``here`` (the live host sent its match) or ``skipped``."""
 
     __slots__ = ("hooks", "identity", "kind", "live_hooks", "live_identity", "state", "subtype")
 
@@ -26,29 +26,30 @@ class Expected:
         self.identity: str = line.identity
         self.live_identity: str = line.identity
         self.hooks: dict[tuple[str, int, int], str] = line.hooks
-        #: Id of a recorded hook -> id of the live host's hook at the same place.
+        #: Recorded hook id -> id of the live host's hook at the same place in ``initialize``.
         self.live_hooks: dict[str, str] = {}
         self.state: str = "waiting"
 
 
 class Host:
-    """Reads the lines of a live host, and finds the recorded line that each corresponds to.
+    """Reads the live host's lines, and matches each with a line of the recorded host.
 
-    Prompts and requests are matched by their order, responses by their ids (the player's requests have the recorded
-    ids). If the live host differs from the recorded host:
+    Prompts and requests match in order. Responses match by id, because the player's requests have the recorded ids. The
+    live host may differ from the recorded host:
 
-    * a prompt instead of a recorded request: the player no longer waits for the request, and does not play its answer;
-    * a request instead of another recorded line: ``answer`` is called, and the player no longer waits for a request of
-      this subtype that was recorded later;
-    * a line that is not JSON: ``refuse`` is called, unless the recording also has such a line;
-    * further prompts and responses, and lines that the CLI ignores (``keep_alive``), are dropped.
+    * It sends a prompt instead of a request: the player does not wait for the request or play its recorded answer.
+    * It sends a request that is not the next recorded line: ``Host`` calls ``answer``. If a request of this subtype was
+      recorded later, the player does not wait for that request.
+    * It sends a line that is not JSON: ``Host`` calls ``refuse``, unless the recording also has such a line.
+    * It sends more prompts or responses than were recorded, or a line that the CLI ignores, such as ``keep_alive``:
+      ``Host`` drops the line.
     """
 
     def __init__(
         self, expected: list[Expected], answer: Callable[[Line], None], refuse: Callable[[bytes], None]
     ) -> None:
         self.ended: bool = False
-        self.closed: bool = False  # True after the end of the input; earlier lines may still be in the queue
+        self.closed: bool = False  # True once standard input has ended, even if lines are still queued
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._ordered = [each for each in expected if each.kind != "response"]
         self._responses = {each.identity: each for each in expected if each.kind == "response"}
@@ -75,16 +76,16 @@ class Host:
                 carry.clear()
             carry.append(rest)
         self.closed = True
-        self._lines.put(b"".join(carry))  # the CLI accepts a last line without its line feed
+        self._lines.put(b"".join(carry))  # the CLI also accepts a last line without a line feed
         self._lines.put(None)
 
     def look(self) -> None:
-        """Take the lines that have arrived, without waiting."""
+        """Handle the lines that have arrived, without waiting."""
         while not self._lines.empty():
             self._take(self._lines.get())
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for a line, at most ``seconds`` or until the input ends, and take it. Return False without a line."""
+        """Wait for a line and handle it. Return False if the input has ended or no line arrives within ``seconds``."""
         if self.ended:
             time.sleep(seconds or 0.0)
             return False
@@ -96,7 +97,7 @@ class Host:
         return True
 
     def wait_for(self, expected: Expected) -> None:
-        """Wait for the live line that corresponds to a recorded line, or for the end of the input."""
+        """Wait until the live host sends the match of a recorded line, or until the input ends."""
         while expected.state == "waiting" and self.wait():
             pass
 

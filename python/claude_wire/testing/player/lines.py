@@ -1,6 +1,6 @@
-"""Recognise the lines that the player needs to follow a live host: prompts, control requests and control responses.
+"""Parse the lines that the player must understand: prompts, results, control requests and control responses.
 
-This module also reads the flags that decide the format of the input.
+This module also parses the flags that set the input format.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-#: Reads JSON as the CLI does, without the constants that Python would accept (NaN, Infinity).
+#: Rejects NaN and Infinity, as the CLI does. Python's own decoder accepts them.
 _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 class Line:
-    """The parts of a line that the player needs, in either direction.
+    """The parts of an input or output line that the player needs.
 
     kind: ``user``, ``result``, ``request``, ``response``, ``garbage`` (not JSON), or empty for any other line.
     subtype: the subtype of a request.
     identity: the id of a request, or the id of the request that a response answers.
-    hooks: the ids of the hooks in ``initialize`` by their places: event, index of the matcher, index in the matcher.
+    hooks: the hook ids of an ``initialize`` request, by (event, index of the matcher, index within the matcher).
     """
 
     __slots__ = ("hooks", "identity", "kind", "subtype")
@@ -65,7 +65,7 @@ class Line:
 
 def object_in(value: Any) -> dict[str, Any]:
     """Return the value if it is a JSON object, else an empty one."""
-    # The values may have any type, and cast() would need typing.
+    # The items may have any type. cast() would satisfy pyright, but it needs typing, which is slow to import.
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # see above
 
 
@@ -75,25 +75,25 @@ def list_in(value: Any) -> list[Any]:
 
 
 def with_id(data: bytes, recorded: str, live: str) -> bytes:
-    """Return an answer with the id ``live`` instead of ``recorded``. All other bytes are unchanged."""
+    """Replace the id ``recorded`` with ``live`` in an answer. All other bytes stay the same."""
     return data.replace(json.dumps(recorded).encode("ascii"), json.dumps(live).encode("ascii"), 1)
 
 
 def with_hook(data: bytes, recorded: str, live: str) -> bytes:
-    """Return a hook call with the id ``live`` instead of ``recorded``. All other bytes are unchanged."""
+    """Replace the id ``recorded`` with ``live`` in a hook call. All other bytes stay the same."""
     before, key, rest = data.partition(b'"callback_id"')
     return before + key + with_id(rest, recorded, live)
 
 
-#: Flags that decide whether the CLI gets its prompt as an argument or reads it.
+#: Flags that decide whether the CLI takes its prompt from an argument or from standard input.
 INPUT_FLAGS = ("-p", "--print", "--input-format")
 
 
 def says_input(flags: list[str]) -> bool:
-    """Return True if the flags decide how the CLI gets its prompt, unlike ``--permission-prompt-tool stdio`` alone."""
+    """Return True if the flags decide how the CLI gets its prompt. Other flags, such as ``--model``, do not."""
     return any(flag.partition("=")[0] in INPUT_FLAGS for flag in flags)
 
 
 def speaks_stream_json(flags: list[str]) -> bool:
-    """Return True if the flags make the CLI read lines of JSON until its standard input ends."""
+    """Return True if the flags make the CLI read JSON lines until its standard input ends."""
     return "--input-format=stream-json" in flags or ("--input-format", "stream-json") in itertools.pairwise(flags)

@@ -1,4 +1,4 @@
-"""Write to the pipes to the host, which are named by their descriptors."""
+"""Write to the player's standard output and standard error."""
 
 from __future__ import annotations
 
@@ -14,12 +14,20 @@ if TYPE_CHECKING:
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
-#: Size of a pipe on Linux, in bytes. Most hosts read so many bytes in one call.
+#: Capacity of a pipe on Linux, in bytes. Most hosts read this many bytes in one call.
 BLOCK_BYTES = 64 * 1024
 
 
 class Output:
-    """Writes to standard output in pieces of the requested size. Calls ``gone`` if the host has closed the pipe."""
+    """Writes to standard output.
+
+    Args:
+        writes: the size of each write: ``lines``, ``blocks`` of 64 KiB, or ``bytes``.
+        gone: called if the host has closed the pipe.
+
+    Attributes:
+        patience: seconds until SIGALRM if the host does not read; None for no alarm.
+    """
 
     def __init__(self, writes: str, gone: Callable[[], NoReturn]) -> None:
         self._piece_bytes = {"lines": sys.maxsize, "blocks": BLOCK_BYTES, "bytes": 1}[writes]
@@ -28,7 +36,7 @@ class Output:
         self.patience: float | None = None
 
     def write(self, data: bytes) -> None:
-        """Write a line. With ``blocks``, hold it until a block is full."""
+        """Write a line. With ``blocks``, keep it until a block is full."""
         if self._held is None:
             self._write(data)
             return
@@ -39,7 +47,7 @@ class Output:
             del self._held[:whole]
 
     def flush(self) -> None:
-        """Write the lines that are held."""
+        """Write the part of a block that ``write`` kept."""
         if self._held:
             self._write(bytes(self._held))
             self._held.clear()
@@ -53,7 +61,7 @@ class Output:
                 view = view[os.write(STDOUT, view[: self._piece_bytes]) :]
                 if self.patience is not None:
                     signal.setitimer(signal.ITIMER_REAL, 0)
-            except BlockingIOError:  # another process that shares the pipe has made it non-blocking
+            except BlockingIOError:  # another process that shares the pipe made it non-blocking
                 import select
 
                 select.select([], [STDOUT], [])
@@ -61,11 +69,11 @@ class Output:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                     write_all(STDERR, f"Error: the output cannot be written: {error.strerror}\n".encode())
                     os._exit(2)
-                self._gone()  # the host has closed the pipe, or there was no pipe
+                self._gone()  # the host closed the pipe, or started the player without one
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write to a descriptor, and ignore errors: the reader may have closed it."""
+    """Write all bytes to a descriptor. Ignore errors, because the reader may have closed its end."""
     view = memoryview(data)
     try:
         while view:

@@ -1,7 +1,7 @@
-"""The program that plays a recording in place of the CLI.
+"""Play a recording in place of the CLI. The arguments are ``RECORDING SETTINGS [FLAGS...]``.
 
-The arguments are ``RECORDING SETTINGS [FLAGS...]``: the folder or file of the recording, a JSON object of
-:class:`~claude_wire.testing.Replay`, and the flags that the host gives to the CLI.
+``RECORDING`` is a folder or a file. ``SETTINGS`` is a JSON object from :class:`~claude_wire.testing.Replay`. ``FLAGS``
+are the flags that the host passes to the CLI.
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, NoReturn
 
-#: The number of SIGKILL. On Windows, ``signal`` does not have this name, and os.kill() with this number ends a process.
+#: The number of SIGKILL. ``signal.SIGKILL`` does not exist on Windows, where os.kill() with 9 also ends a process.
 KILL = 9
 
-#: The player behaves like this version of the CLI. ``--version`` prints it if the recording names no version.
+#: The CLI version that the player imitates. ``--version`` prints it if the recording does not contain a version.
 VERSION = b"2.1.331"
 
-#: The line that floods standard error.
+#: The line that the fault FloodStderr repeats.
 FLOOD = b"This line is one of many.\n"
 
-#: Kinds of events that happen as soon as the byte before them is written. Other events happen when the next line is
-#: due.
+#: Events that happen as soon as the byte before them is written. Other events happen when the next line is due.
 BEHIND_A_BYTE = frozenset(("cut", "kill", "stall"))
 
 #: The answer to ``initialize`` if none was recorded: the fields that the protocol requires.
@@ -48,13 +47,13 @@ EMPTY_INITIALIZE: dict[str, Any] = {
 
 
 class Player:
-    """Plays a recording to a live host, and never returns.
+    """Plays a recording to a live host.
 
     Args:
         files: the files of the recording.
-        settings: the settings that :class:`~claude_wire.testing.Replay` has made.
-        flags: the flags that the host gives to the CLI. They decide only whether the player reads stream-json from
-            standard input. Without such a flag, it reads lines if the recorded CLI did.
+        settings: the JSON object from :class:`~claude_wire.testing.Replay`.
+        flags: the flags that the host passes to the CLI. They only decide whether the player reads stream-json from
+            standard input. If none of them decides this, the player reads lines if the recorded CLI did.
     """
 
     def __init__(self, files: Mapping[str, bytes], settings: dict[str, Any], flags: list[str]) -> None:
@@ -62,7 +61,7 @@ class Player:
         self._steps = steps_of(files)
         self._exit_code = exit_code_of(files)
         self._stderr = files.get("stderr.txt", b"")
-        # Without flags, assume that the recorded CLI read lines if its host wrote any.
+        # If the recording has no flags either, assume that the recorded CLI read lines if its host wrote any.
         flags = flags if says_input(flags) else []
         known_flags = flags or flags_of(files)
         self._reads_lines = speaks_stream_json(known_flags) if known_flags else "stdin.ndjson" in files
@@ -83,9 +82,9 @@ class Player:
             self._events.clear()
 
     def _expect(self) -> None:
-        """Find the recorded lines of the host that the player must wait for."""
+        """Find the lines of the recorded host that the player must wait for."""
         if self._reads_lines and not any(step.is_input for step in self._steps):
-            # The recorded host gave its prompt as an argument, but the live host sends it.
+            # The recorded host passed its prompt as an argument, but the live host sends it as a line.
             self._steps.insert(0, Step(0.0, True, b'{"type":"user"}'))
         asked: set[str] = set()
         for index, step in enumerate(self._steps):
@@ -101,7 +100,7 @@ class Player:
                 asked.remove(line.identity)
                 self._expected[index] = Expected(line)
             elif line.kind == "garbage" and self._exit_code:
-                # This line ended the recorded CLI before the end of its input.
+                # The recorded CLI exited at this line, before its input ended.
                 self._expected[index] = Expected(line)
                 self._waits_for_end = False
                 return
@@ -152,8 +151,8 @@ class Player:
         live = self._live(data)
         while self._events and self._events[0][0] < self._played_bytes:
             event = self._events.pop(0)
-            # The played output may have another length than the recorded output: ids differ in length, and an answer
-            # may be left out.
+            # The played line may be shorter or longer than the recorded line, because ids differ in length. It is empty
+            # if the player leaves out an answer.
             at = max(event[0] - begin, 0)
             if live[:at]:
                 self._output.write(live[:at])
@@ -161,20 +160,20 @@ class Player:
             self._happen(event)
         if live:
             self._output.write(live)
-        # An event after a byte does not wait for the input that the next byte waits for.
+        # These events do not wait for the input that the next line waits for.
         while self._events and self._events[0][0] == self._played_bytes and self._events[0][1] in BEHIND_A_BYTE:
             self._happen(self._events.pop(0))
 
     def _live(self, data: bytes) -> bytes:
-        """Return a line of output with the ids of the live host's requests and hooks.
+        """Replace the recorded ids of requests and hooks in an output line with the live host's ids.
 
-        Return b"" for an answer to a request that the live host has not sent.
+        Return b"" if the line answers a request that the live host did not send.
         """
         if not self._requests or b"request_id" not in data:
             return data
         try:
             message = object_in(json.loads(data))
-        except (ValueError, RecursionError):  # garbage, or an incomplete line
+        except (ValueError, RecursionError):  # not JSON, an incomplete line, or nested too deeply
             return data
         if message.get("type") == "control_request":
             return self._with_live_hook(data, str(object_in(message.get("request")).get("callback_id")))
@@ -193,7 +192,10 @@ class Player:
         return data
 
     def _answer(self, line: Line) -> None:
-        """Answer a request that was not recorded here: as elsewhere in the recording, or with an empty success."""
+        """Answer a request that was not recorded at this place.
+
+        The answer is one to the same subtype elsewhere in the recording, or an empty success.
+        """
         if "Silence" in self._settings:
             return
         for request in self._recorded_requests(line.subtype):
@@ -269,7 +271,7 @@ def _exit_by_signal(number: int, frame: object) -> None:
 
 
 def _hold_stdout(seconds: float) -> None:
-    """Start a child that keeps standard output open until ``seconds`` after this process has ended in any way."""
+    """Fork a child that keeps standard output open for ``seconds`` after this process ends, even by SIGKILL."""
     alive, held = os.pipe()
     if os.fork() == 0:
         os.close(held)
@@ -282,7 +284,7 @@ def _hold_stdout(seconds: float) -> None:
 
 
 def _keep_alives(size: int) -> bytes:
-    """Return ``size`` bytes of lines that every host ignores."""
+    """Return ``size`` bytes of ``keep_alive`` lines, which hosts ignore."""
     line = b'{"type":"keep_alive"}\n'
     count, rest = divmod(size, len(line))
     return line * (count - 1) + line[:-2] + b" " * rest + line[-2:] if count else b""

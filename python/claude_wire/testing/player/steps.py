@@ -1,4 +1,4 @@
-"""The lines of a recording in order, with their times."""
+"""Put the lines of a recording in order, each with its time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Step:
-    """A recorded line: its time in seconds, whether the host wrote it, and its bytes."""
+    """A recorded line: seconds since the start of the CLI, True if the host wrote the line, and its bytes."""
 
     __slots__ = ("data", "is_input", "seconds")
 
@@ -25,7 +25,7 @@ class Step:
 
 
 def steps_of(files: Mapping[str, bytes]) -> list[Step]:
-    """Return the lines of both streams, with line feeds and times, in the order in which they were written.
+    """Return the input and output lines in the order in which they were written. Each keeps its line feed.
 
     Raises:
         ValueError: order.jsonl or stdout.reads.jsonl is damaged.
@@ -39,7 +39,7 @@ def steps_of(files: Mapping[str, bytes]) -> list[Step]:
 
 
 def reads_of(files: Mapping[str, bytes]) -> list[Any]:
-    """Return ``[seconds, bytes]`` for each recorded read of standard output.
+    """Return ``[seconds, number of bytes]`` for each recorded read of the CLI's standard output.
 
     Raises:
         ValueError: stdout.reads.jsonl is damaged.
@@ -74,7 +74,7 @@ def _recorded_order(order: list[Any], written: list[bytes], sent: list[bytes]) -
             steps.extend(Step(seconds, False, data) for data in written[outputs:end])
             outputs = end
         elif direction == "in":
-            # An entry is one write of the host: mostly one line, sometimes several. Blank lines may have no entry.
+            # An entry is one write of the host: usually one line, sometimes several. A blank line may have no entry.
             end = _end_of_write(sent, inputs, size)
             steps.extend(Step(seconds, True, data) for data in sent[inputs:end])
             inputs = end
@@ -84,7 +84,7 @@ def _recorded_order(order: list[Any], written: list[bytes], sent: list[bytes]) -
 
 
 def _end_of_read(written: list[bytes], begin: int, size: int) -> int:
-    """Return the index after the lines of one read, which has ``size`` bytes without the last line feed."""
+    """Return the index after the last line of a read that has ``size`` bytes without its last line feed."""
     total, end = 0, begin
     while end < len(written) and total <= size:
         total += len(written[end])
@@ -102,7 +102,7 @@ def _end_of_write(sent: list[bytes], begin: int, size: int) -> int:
 
 
 def _timed(reads: list[Any], written: list[bytes]) -> list[Step]:
-    """Return the lines of output, each with the time of the read that completed it."""
+    """Return the output lines, each with the time of the read that completed it."""
     steps: list[Step] = []
     times = iter(reads)
     seconds, available, needed = 0.0, 0, 0
@@ -120,7 +120,7 @@ def _timed(reads: list[Any], written: list[bytes]) -> list[Step]:
 def _likely_order(outputs: list[Step], sent: list[bytes]) -> list[Step]:
     """Put the lines of both streams into a likely order, for a recording without ``order.jsonl``.
 
-    A request is before its answer, a response after its request, a prompt after the answers to earlier requests, and
+    A request comes before its answer, a response after its request, a prompt after the answers to earlier requests, and
     the second prompt after the first result.
     """
     answers: dict[str, int] = {}
