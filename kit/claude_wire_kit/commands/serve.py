@@ -208,7 +208,7 @@ def _opened(state: StateFolder, url: str) -> Generator[None]:
     The address contains the token, and all users of this machine can read the arguments of the browser's process.
     """
     path = os.path.join(state.path, f"open-{os.getpid()}.html")
-    with open(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="ascii") as file:
+    with open(path, "w", encoding="ascii", opener=open_private) as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={url}">\n')
     # In a thread, because a browser may take seconds to start, and the service must be running when it loads the page.
     threading.Thread(target=webbrowser.open, args=(Path(path).as_uri(),), daemon=True).start()

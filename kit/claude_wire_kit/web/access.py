@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 import time
 from contextlib import suppress
@@ -59,17 +58,15 @@ def load_token(path: str) -> str:
         OSError: the file cannot be read or written, or other users can read it.
         ValueError: the file does not contain a token.
     """
+    token = secrets.token_urlsafe(32)
     try:
-        descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        with open(path, "xb", opener=open_private) as file:
+            file.write(token.encode() + b"\n")
     except FileExistsError:
-        with open(open_private(path, os.O_RDONLY), "rb") as file:
+        with open(path, "rb", opener=open_private) as file:
             token = file.read(1024).decode("ascii", "replace").strip()
         if len(token) < 32 or not token.isascii():
             raise ValueError(f"{path} has no token; remove it to get a new one") from None
-        return token
-    token = secrets.token_urlsafe(32)
-    with open(descriptor, "wb") as file:
-        file.write(token.encode() + b"\n")
     return token
 
 

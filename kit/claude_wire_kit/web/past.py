@@ -116,7 +116,7 @@ def past_events(config: Config, id: str, before: PastId | None, count: int) -> P
     if path is None:
         return None
     leaf = None if before is None else before.leaf
-    with open(open_private(os.fspath(path), os.O_RDONLY), "rb") as file:
+    with open(path, "rb", opener=open_private) as file:
         size = os.fstat(file.fileno()).st_size
         start, lines = _lines_before(file, size if before is None else min(before.offset, size))
     records, ends = _records(start, lines)

@@ -105,7 +105,7 @@ def own_log(folder: str, tail: int | None, write: Callable[[bytes], object]) -> 
     missing = 0
     for name in ("log.1", "log.ndjson"):
         try:
-            with open(open_private(os.path.join(folder, name), os.O_RDONLY), "rb") as file:
+            with open(os.path.join(folder, name), "rb", opener=open_private) as file:
                 lines.extend(file)
         except FileNotFoundError:
             missing += 1

@@ -31,6 +31,8 @@ def private_folder(path: str) -> str:
 def open_private(path: str, flags: int) -> int:
     """Open a file of mode 0600, and return its descriptor. With ``O_CREAT`` in ``flags``, create it if it is missing.
 
+    Also an opener for :func:`open`: ``open(path, "rb", opener=open_private)``.
+
     Raises:
         OSError: the file cannot be opened, or is a symbolic link, a pipe or a device.
     """
@@ -60,13 +62,12 @@ def write_whole(path: str, data: bytes) -> None:
         OSError: the file cannot be written. The old file stays.
     """
     beside = f"{path}.new"
-    descriptor = open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    try:
-        with open(descriptor, "wb") as file:
+    with open(beside, "wb", opener=open_private) as file:
+        try:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
+            os.replace(beside, path)
+        except BaseException:
+            os.unlink(beside)
+            raise

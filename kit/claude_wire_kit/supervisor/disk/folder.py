@@ -96,7 +96,7 @@ class StateFolder:
     def supervision(self) -> Supervision | None:
         """Return the supervisor that runs now for this folder, or None."""
         try:
-            with open(open_private(os.path.join(self.path, "supervisor.json"), os.O_RDONLY), "rb") as file:
+            with open(os.path.join(self.path, "supervisor.json"), "rb", opener=open_private) as file:
                 found = msgspec.json.decode(file.read(), type=Supervision)
         except (OSError, ValueError):
             return None

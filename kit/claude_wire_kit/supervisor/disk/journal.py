@@ -253,7 +253,7 @@ class Journal:
     def _pass_on(self, part: Part) -> Part:
         """Begin another part for the same CLI, and remove the oldest parts if the journal exceeds its budget."""
         part.add_order()
-        with open(open_private(os.path.join(part.path, "cmd.json"), os.O_RDONLY), "rb") as file:
+        with open(os.path.join(part.path, "cmd.json"), "rb", opener=open_private) as file:
             command = file.read()
         self._begin(msgspec.structs.replace(part.info, first=self.next, first_input=self.next_input), command)
         self._make_room()

@@ -56,7 +56,7 @@ class _Index(msgspec.Struct, frozen=True):
 def load(folder: str, count: int) -> list[LineIndex] | list[None]:
     """Return the stored indexes of a part's ``count`` files. If they are missing or outdated, return a list of None."""
     with suppress(OSError, ValueError):
-        with open(open_private(os.path.join(folder, _NAME), os.O_RDONLY), "rb") as file:
+        with open(os.path.join(folder, _NAME), "rb", opener=open_private) as file:
             index = msgspec.json.decode(file.read(), type=_Index)
         if index.boot and index.boot == boot_id() and len(index.files) == count:
             return index.files
@@ -65,7 +65,5 @@ def load(folder: str, count: int) -> list[LineIndex] | list[None]:
 
 def save(folder: str, files: Iterable[LineIndex]) -> None:
     """Store the indexes of a part's files. A failure is ignored: the next :class:`Part` then counts the lines again."""
-    with suppress(OSError):
-        descriptor = open_private(os.path.join(folder, _NAME), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        with open(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(_Index(boot_id(), list(files))))
+    with suppress(OSError), open(os.path.join(folder, _NAME), "wb", opener=open_private) as file:
+        file.write(msgspec.json.encode(_Index(boot_id(), list(files))))

@@ -229,7 +229,7 @@ class Part:
     def __init__(self, path: str, info: PartInfo | None = None) -> None:
         self.path: str = path
         if info is None:
-            with open(open_private(os.path.join(path, "part.json"), os.O_RDONLY), "rb") as file:
+            with open(os.path.join(path, "part.json"), "rb", opener=open_private) as file:
                 info = msgspec.json.decode(file.read(), type=PartInfo)
         else:
             private_folder(path)

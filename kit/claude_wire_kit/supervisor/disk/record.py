@@ -102,7 +102,7 @@ def load(folder: str) -> Record:
         OSError: the file cannot be read.
         ValueError: the file is invalid.
     """
-    with open(open_private(os.path.join(folder, "session.json"), os.O_RDONLY), "rb") as file:
+    with open(os.path.join(folder, "session.json"), "rb", opener=open_private) as file:
         return msgspec.json.decode(file.read(), type=Record)
 
 
