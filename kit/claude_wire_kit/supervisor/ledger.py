@@ -33,8 +33,8 @@ from claude_wire.messages import (
 )
 from claude_wire.protocol import CallbackWanted, HostProtocol, Question
 from claude_wire.protocol.background import TASK_KINDS
-from claude_wire.support import LONGEST_ID, Ids, plain_object
-from claude_wire_kit.supervisor.frames import END_INPUT, INITIALIZE_ID, Life, Serves
+from claude_wire.support import LONGEST_ID, Ids, plain_object, short_id
+from claude_wire_kit.supervisor.frames import END_INPUT, INITIALIZE_ID, Ended, Life, Serves
 
 #: With this many bytes of open questions, or this many questions, the supervisor stops reading from the CLI.
 MAX_OPEN_BYTES = 64 * 1024 * 1024
@@ -228,10 +228,12 @@ class Ledger:
         self.protocol.questions.settled = Ids()
         self._not_kept, self._has_missed = Ids(), False
 
-    def process_ended(self) -> list[ControlRequest]:
-        """Note that the CLI ended. Returns the questions that were open."""
+    def process_ended(self, exit_code: int | None = None) -> Ended:
+        """Note that the CLI ended. Returns what its end left unfinished, except the tool calls."""
         self.initialized = None
-        return [ControlRequest(question.id, question.body) for question in self.protocol.end()]
+        unfinished, owed = self.unfinished(), self.owed
+        died = [short_id(str(question.id)) for question in self.protocol.end()]
+        return Ended(exit_code=exit_code, unfinished=unfinished, owed=owed, died=died)
 
     # --- what a client says
 
@@ -276,21 +278,21 @@ class Ledger:
             return Taken(Verdict.REFUSE, "the supervisor has sent initialize; its answer is in that to attach")
         return Taken(Verdict.WRITE, message=message)
 
-    def written(self, taken: Taken) -> None:
-        """Note that a client's line is in the journal. A prompt waits for a result; an answer settles its question."""
-        message = taken.message
+    def written(self, message: Any) -> None:
+        """Note that a message to the CLI is in the journal. A prompt waits for a result; an answer settles its
+        question.
+        """
         if isinstance(message, UserMessage):
-            assert message.uuid
-            self._prompts.add(message.uuid)
+            self.remember_prompts([message.uuid] if message.uuid else [])
             self.protocol.send_prompt(message.uuid, 0.0)
         elif isinstance(message, ControlResponse):
             question = self.protocol.questions.find(message.request_id)
-            assert question is not None
-            self._remember_answer(question, message)
-            self.protocol.send_answer(question)
+            if question is not None:  # unless the supervisor answered the question itself
+                self._remember_answer(question, message)
+                self.protocol.send_answer(question)
 
     def remember_prompts(self, uuids: Iterable[str]) -> None:
-        """Note prompts that are already in the journal."""
+        """Note prompts that are already in the journal. A client that sends one again does not repeat it."""
         for uuid in uuids:
             self._prompts.add(uuid)
 

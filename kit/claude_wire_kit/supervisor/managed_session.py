@@ -25,7 +25,7 @@ from claude_wire.messages import (
     UserMessage,
     from_dict,
 )
-from claude_wire.support import LONGEST_ID, short_id
+from claude_wire.support import LONGEST_ID
 from claude_wire_kit.supervisor.cost import CostLimit
 from claude_wire_kit.supervisor.disk.journal import Place
 from claude_wire_kit.supervisor.disk.parts import blocks
@@ -37,7 +37,6 @@ from claude_wire_kit.supervisor.frames import (
     Attached,
     Blocked,
     Driver,
-    Ended,
     Life,
     Limited,
     Refused,
@@ -383,20 +382,12 @@ class ManagedSession:
         with suppress(OSError):
             part.end_process(code)
         self._deliver()
-        unfinished, owed = self.ledger.unfinished(), self.ledger.owed
-        died = [short_id(str(request.request_id)) for request in self.ledger.process_ended()]
+        ended = self.ledger.process_ended(code)
         calls: list[str] = []
-        if unfinished:
+        if ended.unfinished:
             with suppress(OSError, LookupError):
                 calls = review(self.journal, max(self._turn_line, self.journal.first))[0].calls
-        ended = Ended(
-            exit_code=code,
-            unfinished=unfinished,
-            owed=owed,
-            died=died,
-            calls=calls,
-            stderr=self._stderr.decode(errors="replace"),
-        )
+        ended = msgspec.structs.replace(ended, calls=calls, stderr=self._stderr.decode(errors="replace"))
         self.record.ended = ended
         for client in list(self.clients):
             client.send_frame(ended, behind=self.delivered_position)
@@ -475,7 +466,7 @@ class ManagedSession:
         except OSError as error:
             return f"the journal cannot be written: {error.strerror}"
         was_full = self.ledger.is_full
-        self.ledger.written(taken)
+        self.ledger.written(taken.message)
         if was_full:
             self._read()
         return ""

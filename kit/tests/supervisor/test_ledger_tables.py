@@ -443,7 +443,7 @@ class Ledgers(RuleBasedStateMachine):
         oracle = self.oracle
         assert self.ledger.owed == oracle.owed
         assert bool(self.ledger.unfinished()) == oracle.runs
-        died = [request.request_id for request in self.ledger.process_ended()]
+        died = self.ledger.process_ended().died
         assert died == oracle.open
         assert [oracle.happens(id, "end") for id in died] == ["died"] * len(died)
         settled = dict(oracle.states)
@@ -527,7 +527,7 @@ class Ledgers(RuleBasedStateMachine):
                 oracle.results[call.server, call.message["method"]] = {"n": result}
 
         self.written(line, counts)
-        self.ledger.written(taken)
+        self.ledger.written(taken.message)
 
     @rule(client=senders, number=prompts | st.none())
     @killable
@@ -545,7 +545,7 @@ class Ledgers(RuleBasedStateMachine):
             assert taken.verdict is Verdict.WRITE
             if self.runs:
                 self.written(line, lambda: (oracle.prompts.add(uuid), oracle.waiting.update({uuid: "sent"})))
-                self.ledger.written(taken)
+                self.ledger.written(taken.message)
 
     @rule(client=senders)
     def say_what_is_no_answer(self, client: str) -> None:

@@ -272,7 +272,7 @@ def test_a_handshake_that_comes_again_takes_the_room_of_the_one_before(monkeypat
             result = {"mcp_response": {"jsonrpc": "2.0", "id": number, "result": {"of": number}}}
             response = {"subtype": "success", "request_id": id, "response": result}
             line = json.dumps({"type": "control_response", "response": response}).encode()
-            ledger.written(ledger.look_at(line, is_driver=True))
+            ledger.written(ledger.look_at(line, is_driver=True).message)
         assert [message["id"] for message in ledger.handshakes["tools"]] == [number, number]
         assert ledger._answers["tools", "tools/list"] == {"of": number}
 
@@ -299,7 +299,7 @@ def test_the_oldest_id_of_a_prompt_and_of_a_settled_question_is_forgotten() -> N
         line = json.dumps({"type": "user", "uuid": uuid, "message": {"role": "user", "content": "x"}}).encode()
         taken = ledger.look_at(line, is_driver=True)
         if taken.verdict is Verdict.WRITE:
-            ledger.written(taken)
+            ledger.written(taken.message)
         return taken.verdict
 
     for number in range(most):

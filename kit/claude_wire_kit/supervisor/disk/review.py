@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from claude_wire.codec import Decoder
 from claude_wire.messages import (
     AssistantMessage,
-    ControlCancelRequest,
-    ControlRequest,
-    ControlResponse,
     InitMessage,
     ResultMessage,
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
 )
-from claude_wire.protocol import Run
-from claude_wire.support import LONGEST_ID, Ids, short_id
+from claude_wire.support import LONGEST_ID, short_id
 from claude_wire_kit.supervisor.disk.journal import Journal
 from claude_wire_kit.supervisor.frames import Ended
-from claude_wire_kit.supervisor.ledger import MARKS
+from claude_wire_kit.supervisor.ledger import MARKS, Ledger
 
 #: Maximum number of tool calls without a result that are reported for one turn. The newest ones are reported.
 MAX_CALLS = 1024
@@ -35,20 +33,16 @@ def review(journal: Journal, line: int) -> tuple[Ended, str | None]:
         OSError: a file cannot be read.
         LookupError: the journal does not have this line.
     """
-    run = Run()
-    asked: dict[str, None] = {}
-    settled = Ids()
+    ledger = Ledger()
     calls: dict[str, None] = {}
     cli_session_id: str | None = None
     for is_input, block in journal.in_order(line):
         for message in (_inputs if is_input else _outputs).feed(block):
-            if isinstance(message, (ControlRequest, ControlCancelRequest, ControlResponse)):
-                _asked(message, asked, settled, is_input=is_input)
-            elif is_input:
-                if isinstance(message, UserMessage):
-                    run.ask(message.uuid, 0.0)
+            if is_input:
+                ledger.written(message)
                 continue
-            elif isinstance(message, AssistantMessage):
+            ledger.received(message)
+            if isinstance(message, AssistantMessage):
                 _called(message, calls)
             elif isinstance(message, UserMessage):
                 _returned(message, calls)
@@ -56,35 +50,8 @@ def review(journal: Journal, line: int) -> tuple[Ended, str | None]:
                 calls.clear()
             elif isinstance(message, InitMessage) and len(message.session_id or "") <= LONGEST_ID:
                 cli_session_id = message.session_id
-            if not is_input:
-                run.see(message)
-    ended = Ended(
-        exit_code=None,
-        unfinished=run.unfinished(),
-        owed=run.owed,
-        died=[short_id(id) for id in asked],
-        calls=[short_id(id) for id in calls],
-    )
+    ended = msgspec.structs.replace(ledger.process_ended(), calls=[short_id(id) for id in calls])
     return ended, cli_session_id
-
-
-def _asked(
-    message: ControlRequest | ControlCancelRequest | ControlResponse,
-    asked: dict[str, None],
-    settled: Ids,
-    *,
-    is_input: bool,
-) -> None:
-    """Note one of the CLI's questions, or the message that settles one."""
-    id = message.request_id
-    if not isinstance(id, str):
-        return
-    if isinstance(message, ControlRequest):
-        if id not in settled:
-            asked[id] = None
-    elif id in asked and (is_input or isinstance(message, ControlCancelRequest)):
-        del asked[id]
-        settled.add(id)
 
 
 def prompts_of(journal: Journal) -> list[str]:
