@@ -77,16 +77,6 @@ class Daemon:
         self._connections: set[Connection] = set()
         # Session id -> connections that are waiting for its end. The key None stands for the end of all sessions.
         self._waiting: dict[str | None, list[Connection]] = {}
-        self._carry_out: dict[type[Any], Callable[[Connection, Any], None]] = {
-            Create: self._create,
-            Attach: self._attach,
-            Resume: self._resume,
-            List: self._list,
-            Stop: self._stop,
-            Remove: self._remove,
-            Rename: self._rename,
-            Prewarm: self._prewarm,
-        }
 
     async def run(self, started: Callable[[], object] = lambda: None) -> None:
         """Accept connections until a client or a signal stops the supervisor. Returns once all CLIs ended.
@@ -228,22 +218,10 @@ class Daemon:
 
     def command(self, connection: Connection, line: bytes) -> None:
         """Carry out a command, and answer it."""
+        command: Command | None = None
         try:
-            spoken = msgspec.json.decode(line, type=_Versioned).version
-            if spoken != VERSION:
-                raise RefusedError(
-                    "version",
-                    f"this supervisor speaks version {VERSION}, the client version {spoken}: use the same of both",
-                )
-            command: Command = command_of(line)
-        except RefusedError as error:
-            connection.send_frame(error.answer)
-            return
-        except (ValueError, RecursionError) as error:
-            connection.send_frame(Failed(error="command", message=f"the line is not a command: {error}"))
-            return
-        try:
-            self._carry_out[type(command)](connection, command)
+            command = _decode(line)
+            self._carry_out(connection, command)
         except RefusedError as error:
             connection.send_frame(error.answer)
         except OSError as error:
@@ -254,8 +232,27 @@ class Daemon:
             self._folder.log_error(error)
             connection.send_frame(Failed(error="system", message=f"the supervisor failed: {type(error).__name__}"))
 
-    def _list(self, connection: Connection, command: List) -> None:
-        connection.send_frame(self._listed())
+    def _carry_out(self, connection: Connection, command: Command) -> None:
+        match command:
+            case Create():
+                self._create(connection, command)
+            case Attach():
+                self._attach(connection, command)
+            case Resume():
+                self._resume(connection, command)
+            case Stop():
+                self._stop(connection, command)
+            case List():
+                connection.send_frame(self._listed())
+            case Remove():
+                self._sessions.remove(command.remove)
+                connection.send_frame(self._listed())
+            case Rename():
+                self._sessions.rename(command.rename, command.name)
+                connection.send_frame(self._listed())
+            case Prewarm():
+                self._sessions.prewarm(command.prewarm, command.count)
+                connection.send_frame(self._listed())
 
     def _listed(self) -> Listed:
         return Listed(sessions=self._sessions.infos(), version=VERSION, package=version("claude-wire"), pid=os.getpid())
@@ -331,18 +328,6 @@ class Daemon:
         finally:
             self._sessions.let_go(managed)
 
-    def _remove(self, connection: Connection, command: Remove) -> None:
-        self._sessions.remove(command.remove)
-        connection.send_frame(self._listed())
-
-    def _rename(self, connection: Connection, command: Rename) -> None:
-        self._sessions.rename(command.rename, command.name)
-        connection.send_frame(self._listed())
-
-    def _prewarm(self, connection: Connection, command: Prewarm) -> None:
-        self._sessions.prewarm(command.prewarm, command.count)
-        connection.send_frame(self._listed())
-
     # --- the end of sessions
 
     def _stop(self, connection: Connection, command: Stop) -> None:
@@ -386,6 +371,23 @@ class Daemon:
 
 class _Versioned(msgspec.Struct):
     version: int = VERSION
+
+
+def _decode(line: bytes) -> Command:
+    """Decode a command.
+
+    Raises:
+        RefusedError: the client has another version of the protocol, or the line is not a command.
+    """
+    try:
+        spoken = msgspec.json.decode(line, type=_Versioned).version
+        if spoken == VERSION:
+            return command_of(line)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError("command", f"the line is not a command: {error}") from None
+    raise RefusedError(
+        "version", f"this supervisor speaks version {VERSION}, the client version {spoken}: use the same of both"
+    )
 
 
 def _listen(path: str) -> socket.socket:

@@ -10,7 +10,7 @@ driver's lines go to the CLI. The supervisor sends its own frames between the CL
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -332,16 +332,8 @@ class Prewarm(_Request, frozen=True):
 
 Command: TypeAlias = Create | Attach | Resume | List | Stop | Remove | Rename | Prewarm
 
-_COMMANDS: dict[str, type[Command]] = {
-    "create": Create,
-    "attach": Attach,
-    "resume": Resume,
-    "list": List,
-    "stop": Stop,
-    "remove": Remove,
-    "rename": Rename,
-    "prewarm": Prewarm,
-}
+#: The key that names the command -> its class.
+_COMMANDS: dict[str, type[Command]] = {command.__name__.lower(): command for command in get_args(Command)}
 
 
 def command_of(line: bytes) -> Command:
