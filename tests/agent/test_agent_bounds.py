@@ -15,7 +15,7 @@ from claude_wire import Decoder
 from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Turn
 from claude_wire.agent.protocol import MAX_PROMPT_BYTES, MAX_PROMPTS, MAX_UUIDS, Finished, InvalidInput
 from claude_wire.agent.questions import MAX_HOOK_BYTES
-from claude_wire.agent.service import MAX_TASKS
+from claude_wire.control.answers import MAX_TASKS
 from claude_wire.messages import GetSettingsRequest
 from virtual_time import VirtualBackend, every_virtual_backend
 

@@ -282,10 +282,10 @@ def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
     from claude_wire import limits
     from claude_wire.accumulate import accumulator as accumulate
     from claude_wire.agent import protocol, questions, service
+    from claude_wire.control import answers
     from claude_wire.native import budget
     from claude_wire.process import tracing
     from claude_wire.protocol import questions as _control
-    from claude_wire.session import control
     from claude_wire.streams import read_ahead
     from claude_wire.support import ids as _ids
 
@@ -299,10 +299,10 @@ def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
         f"{protocol.MAX_UUIDS:,} digests of 16 bytes",
         f"(`turn.hook_context`) | {questions.MAX_HOOK_BYTES >> 20} MiB",
         f"{service.CROWDED_BYTES >> 20} MiB, and the output of one call",
-        f"{service.MAX_WAITING_BYTES >> 20} MiB, and {service.MAX_TASKS:,} tasks",
+        f"{answers.MAX_WAITING_BYTES >> 20} MiB, and {answers.MAX_TASKS:,} tasks",
         f"{read_ahead.SHARE_BYTES >> 10} KiB",
         f"{_ids.MAX_IDS:,}; an id of more than {LONGEST_ID} characters",
-        f"{control.MAX_WAITING_BYTES >> 20} MiB in a session, and {control.MAX_TASKS:,} tasks",
+        f"{answers.MAX_WAITING_BYTES >> 20} MiB in a session, and {answers.MAX_TASKS:,} tasks",
         f"{_control.MAX_OPEN:,} in a session",
         f"{tracing.MAX_BYTES >> 10} KiB with its name",
         f"{kinds.MAX_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-import claude_wire.session.control as control_module
+import claude_wire.control.answers as answers_module
 from async_backends import Backend, every_backend
 from claude_wire import CanUseToolRequest
 from claude_wire.errors import ByteBudgetError
@@ -75,7 +75,7 @@ def test_one_session_that_exhausts_the_budget_does_not_silence_the_others(backen
 def test_a_peer_that_goes_on_asking_is_read_no_further_until_there_is_room(
     backend: Backend, who: str, how: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(control_module, "MAX_TASKS", 10)
+    monkeypatch.setattr(answers_module, "MAX_TASKS", 10)
 
     async def main() -> None:
         go = anyio.Event()
@@ -129,7 +129,7 @@ def test_the_timers_of_callbacks_that_are_over_do_not_count(
     backend: Backend, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the session would stop reading after a few thousand callbacks with long timeouts."""
-    monkeypatch.setattr(control_module, "MAX_TASKS", 5)
+    monkeypatch.setattr(answers_module, "MAX_TASKS", 5)
 
     async def main() -> None:
         begun: list[str | None] = []
@@ -158,7 +158,7 @@ def test_the_timers_of_callbacks_that_are_over_do_not_count(
 def test_a_session_whose_requests_are_too_many_bytes_reads_nothing_more(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control_module, "MAX_WAITING_BYTES", 2000)
+    monkeypatch.setattr(answers_module, "MAX_WAITING_BYTES", 2000)
 
     async def main() -> None:
         go = anyio.Event()
@@ -188,7 +188,7 @@ def test_the_bytes_of_requests_that_are_over_do_not_count(
     backend: Backend, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the session would stop reading after some tens of megabytes of finished requests."""
-    monkeypatch.setattr(control_module, "MAX_WAITING_BYTES", 2000)
+    monkeypatch.setattr(answers_module, "MAX_WAITING_BYTES", 2000)
 
     async def main() -> None:
         begun: list[str | None] = []
@@ -221,7 +221,7 @@ def test_the_bytes_of_requests_that_are_over_do_not_count(
 
 @every_backend
 def test_closing_ends_a_step_that_waits_for_room(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_module, "MAX_TASKS", 3)
+    monkeypatch.setattr(answers_module, "MAX_TASKS", 3)
 
     async def main() -> None:
         async def forever(request: CanUseToolRequest) -> PermissionResult:

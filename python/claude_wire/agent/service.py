@@ -44,10 +44,6 @@ from claude_wire.support.waiting import cancel_scope, move_on_after
 
 #: A turn waits before it writes more if more than this many bytes of output are waiting.
 CROWDED_BYTES = 1024 * 1024
-#: The agent stops reading at this number of tasks that answer the host's requests, or at this number of bytes in
-#: waiting requests and answers.
-MAX_TASKS = 4096
-MAX_WAITING_BYTES = 64 * 1024 * 1024
 #: Number of bytes of waiting output at which the agent stops reading, because each line of a host may need an answer.
 MAX_UNWRITTEN = 16 * 1024 * 1024
 #: How many seconds the author's function may clean up after its turn was stopped.
@@ -216,9 +212,7 @@ class Service:
             if asking:  # the answer may follow more prompts: if nothing gave up, both sides would wait forever
                 self.requests.fail_waiting("too many prompts wait before the answer", None)
             return False
-        if self.protocol.unwritten >= MAX_UNWRITTEN:
-            return False
-        return len(self._answering) < MAX_TASKS and self._answers.waiting_bytes < MAX_WAITING_BYTES
+        return self.protocol.unwritten < MAX_UNWRITTEN and not self._answers.is_full()
 
     def _handle(self, events: list[Any]) -> None:
         for event in events:

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from claude_wire.messages.base import Wire
     from claude_wire.messages.control.envelopes import RequestId
 
+#: Maximum number of tasks of a session or agent. At this number it stops reading until some tasks end. Each handler is
+#: one task (two, if it has a timeout), and so is each answer that is being sent. The limit protects memory if the other
+#: side sends endless requests or does not read the answers.
+MAX_TASKS = 4096
+#: A session or agent also stops reading when its waiting requests and answers reach this size, in bytes of JSON.
+MAX_WAITING_BYTES = 64 * 1024 * 1024
 #: The ``reason`` of an UnknownRequest whose subtype this version does not know.
 UNKNOWN_SUBTYPE = "unknown subtype"
 #: Packages whose frames are removed from the beginning of a logged traceback.
@@ -115,6 +121,10 @@ class Answers:
         #: Total size, in bytes of JSON, of the requests whose tasks are running, and of the answers that are waiting to
         #: be written.
         self.waiting_bytes: int = 0
+
+    def is_full(self) -> bool:
+        """True while so many handlers and answers are waiting that the owner must not read more requests."""
+        return len(self._tasks) >= MAX_TASKS or self.waiting_bytes >= MAX_WAITING_BYTES
 
     def answer(self, question: Question) -> None:
         """Answer a question that was just opened."""

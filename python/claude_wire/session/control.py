@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from claude_wire.codec.encoder import encode
-from claude_wire.control.answers import Answers
+from claude_wire.control.answers import MAX_TASKS, MAX_WAITING_BYTES, Answers
 from claude_wire.control.requests import Requests
 from claude_wire.errors import DialectError, EncodeError, HandleError, RequestRefusedError
 from claude_wire.messages import (
@@ -40,12 +40,6 @@ if TYPE_CHECKING:
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.sending import Sender
 
-#: When this many tasks are running, a session stops reading until some of them end. Each callback is one task (two, if
-#: it has a time limit), and so is each answer being sent. The limit protects memory if the CLI sends endless requests
-#: or does not read the answers.
-MAX_TASKS = 4096
-#: A session stops reading when the waiting requests and answers reach this size, in bytes of JSON.
-MAX_WAITING_BYTES = 64 * 1024 * 1024
 #: Seconds to wait for ``aclose()`` of an MCP server before connecting the same server again.
 CLOSING_SECONDS = 10.0
 
@@ -78,7 +72,6 @@ class Control:
         # MCP servers that are closing, each paired with its task in `_closing`.
         self._leaving: list[tuple[McpServer, Task]] = []
         self._sender = sender
-        self._tasks = tasks
         self._was_full = False
         # True while set_servers() waits.
         self._sets_servers = False
@@ -90,7 +83,7 @@ class Control:
 
     def is_full(self) -> bool:
         """True while too many callbacks and answers are waiting for the session to read more messages."""
-        if len(self._tasks) < MAX_TASKS and self.answers.waiting_bytes < MAX_WAITING_BYTES:
+        if not self.answers.is_full():
             return False
         if not self._was_full:
             self._was_full = True
