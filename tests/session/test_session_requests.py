@@ -18,6 +18,7 @@ from claude_wire import (
     RequestTimeoutError,
     SessionEndedError,
 )
+from claude_wire.codec import encode
 from claude_wire.control.requests import Requests
 from claude_wire.errors import PayloadError
 from claude_wire.messages import (
@@ -329,7 +330,7 @@ class Asking:
     def __init__(self) -> None:
         self.lines: list[bytes] = []
         self.sent = SentRequests()
-        self.requests = Requests(self.sent, self._send, Tasks())
+        self.requests = Requests(self.sent, self._send, Tasks(), encode)
         self.outcome: Any = None
 
     async def _send(self, line: bytes) -> None:
@@ -337,7 +338,7 @@ class Asking:
 
     async def ask(self) -> None:
         try:
-            self.outcome = (await self.requests.ask(InterruptRequest(), "interrupt", 60.0, lambda: None)).response
+            self.outcome = (await self.requests.ask(InterruptRequest(), 60.0, lambda: None)).response
         except SessionEndedError as error:
             self.outcome = error
 
@@ -380,10 +381,10 @@ def test_a_request_that_is_over_is_not_waited_for_any_more(backend: Backend) -> 
             asking.answer({})
         assert not asking.requests.waiting
         with anyio.move_on_after(0):
-            await asking.requests.ask(InterruptRequest(), "interrupt", 60.0, lambda: None)
+            await asking.requests.ask(InterruptRequest(), 60.0, lambda: None)
         assert not asking.requests.waiting
         with pytest.raises(RequestTimeoutError):
-            await asking.requests.ask(InterruptRequest(), "interrupt", 0.0, lambda: None)
+            await asking.requests.ask(InterruptRequest(), 0.0, lambda: None)
         assert not asking.requests.waiting
 
     backend.run(main)

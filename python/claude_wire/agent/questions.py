@@ -167,7 +167,7 @@ class Questions:
         open_before = not self._protocol.input_ended
         try:
             with self._protocol.asking():
-                answer = await self._requests.ask(request, "can_use_tool", None)
+                answer = await self._requests.ask(request, None)
         except SessionEndedError:
             why = "Tool permission stream closed before response received" if open_before else "Stream closed"
             return Decision(False, f"Tool permission request failed: AbortError: {why}", given)
@@ -222,7 +222,7 @@ class Questions:
             nonlocal room
             request = HookCallbackRequest(callback_id=callback, input=cast("Any", told), tool_use_id=use_id)
             try:
-                answer = await self._requests.ask(request, "hook_callback", matcher.timeout)
+                answer = await self._requests.ask(request, matcher.timeout)
                 room -= len(encode(answer))
                 if room >= 0:
                     outputs[number] = answer.response or {}
@@ -313,13 +313,13 @@ class Questions:
         if self._session.mcp_servers.get(server.name) is not server:
             raise RequestRefusedError("mcp_message", f"the host has removed the MCP server {server.name}")
         request = McpMessageRequest(server_name=server.name, message=message)
-        return (await self._requests.ask(request, "mcp_message", seconds)).response or {}
+        return (await self._requests.ask(request, seconds)).response or {}
 
     async def elicit(self, request: ElicitationRequest) -> ElicitationResponse:
         """Ask the host's user a question. The answer is ``decline`` if the host cannot ask."""
         try:
             with self._protocol.asking():
-                answer = await self._requests.ask(request, "elicitation", None)
+                answer = await self._requests.ask(request, None)
             return ElicitationRequest.parse_answer(answer.response or {})
         except SessionEndedError:
             return ElicitationResponse(action="cancel")
@@ -333,7 +333,7 @@ class Questions:
             return UserDialogCancelled()  # a host does not answer requests for dialog kinds that it has not listed
         try:
             with self._protocol.asking():
-                answer = await self._requests.ask(request, "request_user_dialog", None)
+                answer = await self._requests.ask(request, None)
             return RequestUserDialogRequest.parse_answer(answer.response or {})
         except (RequestError, PayloadError, DialectError):
             return UserDialogCancelled()

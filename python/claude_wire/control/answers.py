@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from anyio import Event as Signal
 from anyio import get_cancelled_exc_class, sleep
 
-from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send, send_quietly
 from claude_wire.messages import ControlResponse, UnknownRequest
 from claude_wire.protocol.questions import Event, Question, Questions
@@ -106,7 +105,7 @@ class Answers:
         find: Callable[[object], Handler | None],
         send: Send,
         tasks: Tasks,
-        encode: Callable[[Any], bytes] = encode,
+        encode: Callable[[Any], bytes],
     ) -> None:
         self._questions = questions
         self._find = find

@@ -12,7 +12,6 @@ from typing import Any
 
 from anyio import Event
 
-from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send, send_quietly
 from claude_wire.errors import (
     ProcessError,
@@ -50,7 +49,7 @@ class Requests:
             is sent. If it raises, :meth:`ask` raises the same exception.
     """
 
-    def __init__(self, sent: SentRequests, send: Send, tasks: Tasks, encode: Callable[[Any], bytes] = encode) -> None:
+    def __init__(self, sent: SentRequests, send: Send, tasks: Tasks, encode: Callable[[Any], bytes]) -> None:
         self._sent = sent
         self._send = send
         self._tasks = tasks
@@ -65,7 +64,7 @@ class Requests:
         return bool(self._waits)
 
     async def ask(
-        self, request: Any, subtype: str, seconds: float | None, asked: Callable[[], object] | None = None
+        self, request: Any, seconds: float | None, asked: Callable[[], object] | None = None
     ) -> ControlSuccess:
         """Send a request and wait for its answer. If the caller is cancelled, withdraw the request.
 
@@ -78,6 +77,7 @@ class Requests:
             RequestTimeoutError: no answer arrived in time. The request is then withdrawn.
             SessionEndedError: the session or the output ended without an answer.
         """
+        subtype: str = type(request).__struct_config__.tag
         if self._ended is not None:
             raise _ended_error(subtype, *self._ended)
         sent, message = self._sent.begin(request)

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from claude_wire.codec.encoder import encode
 from claude_wire.control.answers import MAX_TASKS, MAX_WAITING_BYTES, Answers
 from claude_wire.control.requests import Requests
 from claude_wire.errors import DialectError, EncodeError, HandleError, RequestRefusedError
@@ -55,7 +54,7 @@ class Control:
         callbacks: Callbacks,
         sender: Sender,
         tasks: Tasks,
-        encode: Callable[[Any], bytes] = encode,
+        encode: Callable[[Any], bytes],
     ) -> None:
         self.protocol: HostProtocol = protocol
         self.callbacks: Callbacks = callbacks

@@ -14,7 +14,6 @@ import msgspec
 from anyio import current_time
 
 from claude_wire.codec.decoder import decode
-from claude_wire.codec.encoder import encode
 from claude_wire.errors import (
     ClaudeWireError,
     PromptAnsweredError,
@@ -84,10 +83,10 @@ class Prompts:
         self,
         sender: Sender,
         reading: Reading,
-        hooks: HostHooks | None = None,
-        encode: Callable[[Any], bytes] = encode,
+        hooks: HostHooks | None,
+        encode: Callable[[Any], bytes],
         *,
-        verbatim: bool = False,
+        verbatim: bool,
     ) -> None:
         self._hooks = hooks
         self._verbatim = verbatim

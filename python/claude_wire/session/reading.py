@@ -192,8 +192,7 @@ class Reading:
         if not isinstance(request, ControlRequestBody):
             raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type_of(request)}")
         require_seconds("timeout", seconds, or_zero=True)
-        subtype = cast("str", type(request).__struct_config__.tag)
-        answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
+        answer = await self._requests.ask(request, seconds, self._router.notice)
         return request.parse_answer(answer.response or {})
 
     def refuse(self, uuid: str, reason: str) -> None:

@@ -42,7 +42,7 @@ class Sender:
         send: Send | None,
         tap: Tap | None,
         tasks: Tasks,
-        require: Require | None = None,
+        require: Require | None,
     ) -> None:
         if send is None and exchange is None:
             raise TypeError("send is missing: a stream that is not a Process needs a function that sends")
