@@ -75,11 +75,6 @@ class Control:
         # True while set_servers() waits.
         self._sets_servers = False
 
-    @property
-    def is_awaited(self) -> bool:
-        """True while a request is waiting for its answer."""
-        return self.requests.waiting
-
     def is_full(self) -> bool:
         """True while too many callbacks and answers are waiting for the session to read more messages."""
         if not self.answers.is_full():
@@ -111,10 +106,6 @@ class Control:
     def handle_answer(self, message: ControlResponse) -> None:
         """Handle an answer to a request of this session, while another session answers the CLI's requests."""
         self._dispatch(self.protocol.receive_answer(message))
-
-    def reading_failed(self, error: Exception) -> None:
-        """Fail all waiting requests because reading ahead raised ``error``."""
-        self.requests.fail_waiting("reading failed", error)
 
     def connect(self, name: str, server: McpServer) -> None:
         """Let an MCP server in this process send to the CLI."""

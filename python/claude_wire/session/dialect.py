@@ -18,7 +18,6 @@ from claude_wire.dialects.dialect import CONTROL, SILENCE_SECONDS
 from claude_wire.errors import DialectError, RequestTimeoutError
 from claude_wire.messages import (
     CanUseToolRequest,
-    InitializeRequest,
     InterruptRequest,
     InterruptResponse,
     InvalidLine,
@@ -69,17 +68,6 @@ def require_callbacks(
         require_flags(argv, asks=can_use_tool is not None, by_flag=dialect.permission == "flag")
         return True
     return True if dialect.permission == "always" else None
-
-
-def begins_without_initialize(dialect: Dialect, request: InitializeRequest | None) -> bool:
-    """Return True if a session begins without ``initialize``.
-
-    Raises:
-        DialectError: ``request`` is given, but the dialect has no ``initialize``.
-    """
-    if not dialect.initializes and request is not None:
-        raise DialectError(dialect.name, "has no initialize")
-    return not dialect.initializes
 
 
 def require_status(dialect: Dialect) -> None:

@@ -15,15 +15,7 @@ if TYPE_CHECKING:
     from claude_wire.messages import InvalidLine, Message, ResultMessage
     from claude_wire.protocol.run import Run
 
-#: Why an iteration or a wait ended.
-#:
-#: ===========  ================================================================================================
-#: ``result``   The result of the turn arrived.
-#: ``done``     The run is over, so no more messages will arrive.
-#: ``shells``   Only background commands are still running, and the time to wait for them (``shells=``) is up.
-#: ``ceiling``  The CLI was silent for the whole ceiling while nothing was known to be under way.
-#: ``output``   The output ended.
-#: ===========  ================================================================================================
+#: Why an iteration or a wait ended. :attr:`SessionMessages.end` describes each value.
 Ending: TypeAlias = Literal["result", "done", "shells", "ceiling", "output"]
 
 
@@ -87,17 +79,9 @@ class Wait:
             return False
         return True
 
-    def patience(self, run: Run, now: float) -> float | None:
-        """The number of seconds to wait for the next message; None: no limit."""
-        return self.shells if self.only_shells(run) else run.patience(self.ceiling, now)
-
     def only_shells(self, run: Run) -> bool:
         """True if only background commands are still running, and the wait has time left for them."""
         return self.shells != 0 and bool(run.background.shells) and run.over
-
-    def less_shells(self, seconds: float) -> float | None:
-        """The value of :attr:`shells` that remains after waiting ``seconds`` more."""
-        return None if self.shells is None else max(self.shells - seconds, 0.0)
 
     def note(self, result: ResultMessage, run: Run) -> None:
         self.result = result
@@ -129,9 +113,9 @@ class SessionMessages:
     def end(self) -> Ending | None:
         """Why the iteration ended; None until it ends.
 
-        ``result``: the turn's result arrived. ``done``: the run is over. ``shells``: only background commands are still
-        running, and the time to wait for them is up. ``ceiling``: the CLI was silent for ``ceiling`` seconds.
-        ``output``: the output ended.
+        ``result``: the turn's result arrived. ``done``: the run is over, so no more messages will arrive. ``shells``:
+        only background commands are still running, and the time to wait for them (``shells=``) is up. ``ceiling``: the
+        CLI was silent for ``ceiling`` seconds while nothing was known to be under way. ``output``: the output ended.
         """
         return self._wait.end
 

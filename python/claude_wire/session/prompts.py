@@ -46,7 +46,9 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
         ValueError: the text is empty or blank. The API would refuse the prompt.
     """
     if isinstance(prompt, UserMessage):
-        return prompt if prompt.uuid else msgspec.structs.replace(prompt, uuid=str(uuids.uuid4()))
+        if prompt.uuid and uuid is None:
+            return prompt
+        return msgspec.structs.replace(prompt, uuid=str(uuids.uuid4()) if uuid is None else uuid)
     is_text = isinstance(prompt, str)
     if isinstance(prompt, str) and not prompt.strip():
         raise ValueError("the prompt is empty")
@@ -55,22 +57,6 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
         kind = type(prompt).__name__
         raise TypeError(f"a prompt is text, content blocks such as [TextBlock(...)], or a UserMessage, not {kind}")
     return UserMessage.of(prompt, uuid=uuid or str(uuids.uuid4()), session_id=session_id)
-
-
-def _query_of(prompt: Prompt, uuid: str | None, session_id: str, *, needs_uuid: bool) -> UserMessage:
-    """Return the message for a prompt, with ``uuid`` if given.
-
-    If the prompt is a :class:`UserMessage`, only its uuid changes: to ``uuid`` if given, or to a random uuid if the
-    message has none and ``needs_uuid`` is true.
-
-    Raises:
-        TypeError, ValueError: see :func:`message_of`.
-    """
-    if not isinstance(prompt, UserMessage):
-        return message_of(prompt, uuid, session_id)
-    if uuid is not None:
-        return msgspec.structs.replace(prompt, uuid=uuid)
-    return message_of(prompt) if needs_uuid else prompt
 
 
 class Prompts:
@@ -100,9 +86,15 @@ class Prompts:
     async def query(
         self, prompt: Prompt | AsyncIterable[Prompt], uuid: str | None, session_id: str, *, needs_uuid: bool
     ) -> None:
-        """Send a prompt, or each prompt in an iterable. For the arguments, see :meth:`Session.query`."""
+        """Send a prompt, or each prompt in an iterable. For the other arguments, see :meth:`Session.query`.
+
+        Args:
+            needs_uuid: True if a :class:`UserMessage` without a uuid gets a random one.
+        """
         if not isinstance(prompt, AsyncIterable):
-            await self.send(_query_of(prompt, uuid, session_id, needs_uuid=needs_uuid))
+            if needs_uuid or uuid is not None or not isinstance(prompt, UserMessage):
+                prompt = message_of(prompt, uuid, session_id)
+            await self.send(prompt)
             return
         if uuid is not None:
             raise TypeError("uuid is for a single prompt, not for an iterable of prompts")

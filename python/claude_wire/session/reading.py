@@ -225,7 +225,8 @@ class Reading:
     async def _wait(self, wait: Wait, *, reserved: bool = False) -> None:
         """Wait until a message arrives or the run changes, as long as ``wait`` allows. Record a timeout in ``wait``."""
         began = current_time()
-        only_shells, seconds = wait.only_shells(self.run), wait.patience(self.run, began)
+        only_shells = wait.only_shells(self.run)
+        seconds = wait.shells if only_shells else self.run.patience(wait.ceiling, began)
         with move_on_after(seconds) as scope:
             before, self._control.waiting = self._control.waiting, scope
             try:
@@ -234,7 +235,8 @@ class Reading:
                 self._control.waiting = before  # if step() raised HandleError, this is the scope of the reading task
         is_late = not self.ready and current_time() >= scope.deadline
         if only_shells:
-            wait.shells = 0.0 if is_late else wait.less_shells(current_time() - began)
+            if wait.shells is not None:
+                wait.shells = 0.0 if is_late else max(wait.shells - (current_time() - began), 0.0)
         elif is_late:
             was_over = self.run.over
             self.run.settle()

@@ -247,7 +247,7 @@ class Router:
             except ByteBudgetError:
                 continue  # the consumer gets this error, too, and the stream continues after it
             except Exception as error:  # the consumer gets this error, too, and may then read on
-                self._control.reading_failed(error)
+                self._control.requests.fail_waiting("reading failed", error)
                 await self._consumer_back()
                 continue
             self._look_at(data)
@@ -257,7 +257,7 @@ class Router:
     async def _consumer_away(self) -> None:
         """Poll until the consumer is away. Polling makes the cost independent of the number of steps."""
         before = -1
-        while self._stepping or not (self._control.is_awaited or self._away_since == self._steps):
+        while self._stepping or not (self._control.requests.waiting or self._away_since == self._steps):
             steps, stepping = self._steps, self._stepping
             # If the same step was running at the last poll, the consumer is waiting for the stream. Sleep until it ends
             # its step.

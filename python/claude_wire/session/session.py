@@ -38,7 +38,6 @@ from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
     DialectAdapter,
     argv_of,
-    begins_without_initialize,
     interrupt,
     interrupt_before_close,
     require_callbacks,
@@ -326,7 +325,9 @@ class Session:
         """
         if self._transport is not None:
             raise HandleError("the program that owns the CLI has sent initialize; session.info is the answer")
-        if begins_without_initialize(self._dialect, request):
+        if not self._dialect.initializes:
+            if request is not None:
+                raise DialectError(self._dialect.name, "has no initialize")
             return InitializeResponse()
         request = self._callbacks.complete(request or InitializeRequest())
         self._prompts.structured |= request.jsonSchema is not None

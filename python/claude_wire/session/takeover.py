@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,6 +33,7 @@ from claude_wire.support.waiting import move_on_after
 if TYPE_CHECKING:
     from claude_wire.codec.follower import Follower
     from claude_wire.messages import InitializeResponse
+    from claude_wire.session.arguments import McpServer
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.control import Control
     from claude_wire.session.reading import Reading
@@ -222,8 +224,8 @@ class Takeover:
             missed = [message for message in messages if (name, message) not in open_messages]
             if name in callbacks.mcp_servers and missed:
                 callbacks.greetings[name] = greeted = Event()
-                greeting = _Greeting(callbacks, name, missed, greeted)
-                self._tasks.start(greeting.run, f"claude-wire-mcp-{name}-handshake")
+                greet = partial(_greet, name, callbacks.mcp_servers[name], missed, greeted)
+                self._tasks.start(greet, f"claude-wire-mcp-{name}-handshake")
         for question in cli.open:
             self._control.handle(question)
 
@@ -371,24 +373,15 @@ class TakeoverRouter(Router):
         self._look_at_each(follower, lines[max(0, self._takeover.cli.replayed - before) :])
 
 
-class _Greeting:
-    """Repeats the CLI's handshake with an MCP server for a new server object that has not seen the handshake."""
-
-    def __init__(self, callbacks: Callbacks, name: str, messages: Sequence[dict[str, Any]], done: Event) -> None:
-        self._callbacks = callbacks
-        self._name = name
-        self._messages = messages
-        self._done = done
-
-    async def run(self) -> None:
-        server = self._callbacks.mcp_servers[self._name]
-        try:
-            with move_on_after(HANDSHAKE_SECONDS) as scope:
-                for message in self._messages:
-                    await server.handle(message)
-            if scope.cancelled_caught:
-                _log.warning("the MCP server %s did not complete its handshake in %g s", self._name, HANDSHAKE_SECONDS)
-        except Exception as error:
-            _log.warning("the MCP server %s raised %s in its handshake", self._name, type(error).__name__)
-        finally:
-            self._done.set()
+async def _greet(name: str, server: McpServer, messages: Sequence[dict[str, Any]], done: Event) -> None:
+    """Repeat the CLI's handshake with an MCP server for a new server object that has not seen the handshake."""
+    try:
+        with move_on_after(HANDSHAKE_SECONDS) as scope:
+            for message in messages:
+                await server.handle(message)
+        if scope.cancelled_caught:
+            _log.warning("the MCP server %s did not complete its handshake in %g s", name, HANDSHAKE_SECONDS)
+    except Exception as error:
+        _log.warning("the MCP server %s raised %s in its handshake", name, type(error).__name__)
+    finally:
+        done.set()
