@@ -15,13 +15,14 @@ import click
 from claude_wire.agent import Agent
 from claude_wire.agent.main import take_standard_streams
 from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.options import PASSES_FLAGS
 from claude_wire_kit.commands.shared.sources import display_name
 
 #: The module name under which the agent's file is imported.
 NAME = "__agent__"
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings=PASSES_FLAGS)
 @click.argument("script", metavar="SCRIPT[:NAME]")
 @click.argument("flags", metavar="[FLAGS]...", nargs=-1, type=click.UNPROCESSED)
 def agent(script: str, flags: tuple[str, ...]) -> None:

@@ -12,6 +12,7 @@ from claude_wire import PROTOCOL_VERSION
 from claude_wire.messages import InvalidLine
 from claude_wire.transcripts import LineDialect
 from claude_wire_kit.commands.shared.json_output import print_json
+from claude_wire_kit.commands.shared.options import takes_json
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, several_sources
 from claude_wire_kit.survey.check import Summary, Survey
@@ -22,7 +23,7 @@ from claude_wire_kit.terminal.wrapping import width_of, wrapped
 
 @click.command()
 @several_sources
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@takes_json
 def check(files: tuple[str, ...], as_json: bool) -> None:
     """Check recorded lines, and list what is unknown.
 

@@ -11,18 +11,19 @@ import click
 
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.json_output import print_json
+from claude_wire_kit.commands.shared.options import PASSES_FLAGS, takes_json
 from claude_wire_kit.commands.shared.sources import display_name
-from claude_wire_kit.conform.report import as_json, in_words, table
+from claude_wire_kit.conform.report import in_words, report_as_json, table
 from claude_wire_kit.conform.running import Expected, Outcome, Runner
 from claude_wire_kit.conform.scenarios import SCENARIOS
 from claude_wire_kit.terminal.columns import printed, terminal_width
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings=PASSES_FLAGS)
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--only", metavar="NAME", multiple=True, type=click.Choice(list(SCENARIOS)), help="Run this scenario.")
 @click.option("--list", "listed", is_flag=True, help="List the scenarios and exit.")
-@click.option("--json", "json_wanted", is_flag=True, help="Print one JSON object instead of text.")
+@takes_json
 @click.option("--timeout", type=click.FloatRange(min=1), default=60, show_default=True, help="Seconds for a scenario.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Scenarios at a time.")
 @click.option("--expect", type=click.Path(exists=True, dir_okay=False), help="Rules that the host breaks by design.")
@@ -31,7 +32,7 @@ def conform(
     command: tuple[str, ...],
     only: tuple[str, ...],
     listed: bool,
-    json_wanted: bool,
+    as_json: bool,
     timeout: float,
     jobs: int,
     expect: str | None,
@@ -68,7 +69,7 @@ def conform(
     try:
         for outcome in pool.map(runner.run, chosen):
             outcomes.append(outcome)
-            if not json_wanted:
+            if not as_json:
                 printed([*in_words(outcome), ""], terminal_width())
     except OSError as error:
         raise Failure(f"{display_name(error.filename or command[0])}: {error.strerror}") from error
@@ -76,8 +77,8 @@ def conform(
         pool.shutdown(wait=False, cancel_futures=True)
         runner.kill()
         pool.shutdown()
-    if json_wanted:
-        print_json(as_json(command, outcomes))
+    if as_json:
+        print_json(report_as_json(command, outcomes))
     else:
         click.echo("\n".join(table(outcomes)))
     if not all(outcome.ok for outcome in outcomes):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import date
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ import click
 from claude_wire.support import printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.folders import files_of_project, takes_folder, takes_project
-from claude_wire_kit.commands.shared.period import period_of, takes_period, zone_named
+from claude_wire_kit.commands.shared.period import Period, takes_period
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.sources import display_name
 
@@ -35,8 +34,7 @@ def export(
     output: str,
     table: str,
     form: str,
-    since: date | str | None,
-    until: date | str | None,
+    period: Period,
     project: str | None,
     by: str | None,
     zone: str,
@@ -70,7 +68,6 @@ def export(
     except ImportError as error:
         raise Failure(str(error)) from error
     most = min(8, os.cpu_count() or 1)
-    period = period_of(since, until, zone_named(zone))
     kinds: Any = {"table": table, "format": form, "by_day": by is not None, "zone": zone}
     paths = folder if project is None else files_of_project(folder, project)
     try:

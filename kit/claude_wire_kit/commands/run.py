@@ -11,7 +11,8 @@ from click.core import ParameterSource
 
 from claude_wire import ClaudeOptions
 from claude_wire.errors import CLINotFoundError
-from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.failure import Failure, missing_cli
+from claude_wire_kit.commands.shared.options import takes_cli
 from claude_wire_kit.commands.shared.sources import standard_input
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
@@ -30,12 +31,7 @@ from claude_wire_kit.terminal.session import TerminalSession
 @click.option("--max-budget-usd", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Maximum cost.")
 @click.option("--resume", metavar="ID", help="Resume this session.")
 @click.option("--cwd", type=click.Path(exists=True, file_okay=False, resolve_path=True), help="Work in this directory.")
-@click.option(
-    "--cli",
-    "cli_path",
-    type=click.Path(exists=True, dir_okay=False, executable=True, resolve_path=True),
-    help="The CLI (default: searched for).",
-)
+@takes_cli
 @click.option("--partial/--no-partial", default=True, help="Show text as it streams, or when it is complete.")
 @click.option("--attach", metavar="ID", help="Send the prompt to this session of a supervisor.")
 @click.option("--ssh", metavar="HOST", help="With --attach: the supervisor is on that machine.")
@@ -44,6 +40,7 @@ def run(
     prompt: str,
     flags: tuple[str, ...],
     cwd: str | None,
+    cli: str | None,
     partial: bool,
     attach: str | None,
     ssh: str | None,
@@ -92,13 +89,14 @@ def run(
     try:
         argv = ClaudeOptions(
             **options,
+            cli_path=cli,
             allowed_tools=allowed_tools,
             disallowed_tools=disallowed_tools,
             include_partial_messages=partial,
             permission_prompt_tool="stdio",
         ).argv()
     except CLINotFoundError as error:
-        raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "--cli")) from error
+        raise missing_cli(error, "--cli") from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     recorder = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date, datetime, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -14,9 +14,10 @@ from claude_wire.support import one_line, printable
 from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.sessions import session_files, session_info
 from claude_wire_kit.commands.sessions import headline, resume_line, session_as_json
-from claude_wire_kit.commands.shared.folders import folder_of_project, takes_folder, takes_project
+from claude_wire_kit.commands.shared.folders import narrowed, takes_folder, takes_project
 from claude_wire_kit.commands.shared.json_output import print_json
-from claude_wire_kit.commands.shared.period import Period, period_of, takes_period
+from claude_wire_kit.commands.shared.options import takes_json
+from claude_wire_kit.commands.shared.period import Period, takes_period
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.survey.search import Pattern, Role, Said, files_of, said_in
 from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
@@ -57,14 +58,13 @@ class _Found(NamedTuple):
 @click.option("-F", "--fixed-strings", is_flag=True, help="PATTERN is plain text, not a regular expression.")
 @click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="Number of sessions.")
 @click.option("-m", "--most", type=click.IntRange(1), default=3, show_default=True, help="Matches for each session.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@takes_json
 def search(
     pattern: str,
     folder: str,
     roles: tuple[Role, ...],
     tools: tuple[str, ...],
-    since: date | str | None,
-    until: date | str | None,
+    period: Period,
     project: str | None,
     ignore_case: bool,
     fixed_strings: bool,
@@ -90,10 +90,10 @@ def search(
         wanted = Pattern.of(pattern, fixed=fixed_strings, ignore_case=ignore_case)
     except ValueError as error:
         raise click.BadParameter(f"{one_line(str(error))}.", param_hint="PATTERN") from error
-    search = _Search(wanted, set(roles), set(tools), project, period_of(since, until), most)
+    search = _Search(wanted, set(roles), set(tools), project, period, most)
     width = terminal_width()
     found: list[_Found] = []
-    inside = folder if project is None else folder_of_project(folder, project)
+    inside = narrowed(folder, project)
     with Progress("searching") as progress:
         for each in search.sessions(inside, progress) if inside is not None else ():
             found.append(each)

@@ -23,7 +23,8 @@ from claude_wire import ClaudeOptions
 from claude_wire.errors import CLINotFoundError
 from claude_wire.support import install_extra, printable
 from claude_wire_kit.commands.shared import signals
-from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.failure import Failure, missing_cli
+from claude_wire_kit.commands.shared.options import takes_state_folder
 from claude_wire_kit.commands.supervisor.client import failures, folder_of, wait_for_end
 from claude_wire_kit.supervisor.attach import connect
 from claude_wire_kit.supervisor.disk.files import open_private
@@ -45,7 +46,7 @@ GREETING = "Hello! What can you show me?"
 @click.option(
     "-c", "--config", type=click.Path(dir_okay=False), metavar="FILE", help="TOML file with the profiles of sessions."
 )
-@click.option("--folder", type=click.Path(file_okay=False), metavar="DIR", help="State folder of the supervisor.")
+@takes_state_folder
 @click.option("--listen", default=ADDRESS, metavar="ADDRESS", show_default=True, help="An address of this machine.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 for any free port.")
 @click.option("--demo", is_flag=True, help="Try the page with an agent that needs no account and no network.")
@@ -110,7 +111,7 @@ def _config_here(wanted: str) -> Config:
     try:
         ClaudeOptions().argv()
     except CLINotFoundError as error:
-        advice = str(error).replace("ClaudeOptions(cli_path=...)", f"options.cli_path of a profile in {wanted}")
+        advice = missing_cli(error, f"options.cli_path of a profile in {wanted}").message
         click.echo(f"note: no session can be started: {advice}", err=True)
     return Config(profiles={"here": Profile(roots=[os.getcwd()], env=list(os.environ))})
 

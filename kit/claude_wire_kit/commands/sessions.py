@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -14,11 +13,12 @@ from typing import Any, cast
 import click
 
 from claude_wire.support import one_line, printable, prose
-from claude_wire.transcripts import SessionInfo, find_sessions
+from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.files import read_small
-from claude_wire_kit.commands.shared.folders import folder_of_project, resume_command, takes_folder, takes_project
+from claude_wire_kit.commands.shared.folders import resume_command, sessions_in, takes_folder, takes_project
 from claude_wire_kit.commands.shared.json_output import print_json
-from claude_wire_kit.commands.shared.period import Period, period_of, takes_period
+from claude_wire_kit.commands.shared.options import takes_json
+from claude_wire_kit.commands.shared.period import Period, takes_period
 from claude_wire_kit.terminal.columns import fitted, shortened, terminal_width
 
 #: If the output is not a terminal, a title or a prompt is cut to this many characters.
@@ -39,13 +39,12 @@ SOON = timedelta(days=7)
 @click.option("--all", "show_all", is_flag=True, help="Show all sessions.")
 @takes_period
 @takes_project
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@takes_json
 def sessions(
     folder: str,
     newest: int,
     show_all: bool,
-    since: date | str | None,
-    until: date | str | None,
+    period: Period,
     project: str | None,
     as_json: bool,
 ) -> None:
@@ -63,12 +62,13 @@ def sessions(
 
     The keys of --json are in docs/how-to/command-line.md.
     """
-    found = islice(_found(folder, project, period_of(since, until)), None if show_all else newest)
+    chosen = sessions_in(folder, project, newest_first=True)
+    in_period = (session for session in chosen if period.has(session.started, session.ended))
     days, now = _days_kept(folder), datetime.now(timezone.utc)
     width = terminal_width()
     number = -1
     as_objects: list[dict[str, Any]] = []
-    for number, session in enumerate(found):
+    for number, session in enumerate(islice(in_period, None if show_all else newest)):
         if as_json:
             as_objects.append({**session_as_json(session), **_end_as_json(session, days, now)})
             continue
@@ -86,13 +86,6 @@ def sessions(
         print_json({"sessions": as_objects})
     if number < 0:
         click.echo(f"note: no sessions found in {printable(folder, keep='')}", err=True)
-
-
-def _found(folder: str, project: str | None, period: Period) -> Iterator[SessionInfo]:
-    inside = folder if project is None else folder_of_project(folder, project)
-    for session in find_sessions(inside, newest_first=True) if inside is not None else ():
-        if (project is None or session.project == project) and period.has(session.started, session.ended):
-            yield session
 
 
 def _title(session: SessionInfo) -> str:

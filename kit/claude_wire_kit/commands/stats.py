@@ -7,22 +7,18 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from rich.cells import cell_len
-from rich.table import Table
-from rich.text import Text
 
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.support import one_line
 from claude_wire_kit.commands.shared.detect_format import recognised
 from claude_wire_kit.commands.shared.json_output import print_json
+from claude_wire_kit.commands.shared.options import takes_json
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, several_sources
 from claude_wire_kit.survey.totals import Stats, Tally
+from claude_wire_kit.terminal.columns import Column, cell_count, laid_out
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.usage.meter import Tokens
-
-#: The gap between two columns, in characters.
-GAP = 2
 
 #: Shown for a number that the sources do not contain.
 UNKNOWN = "n/a"
@@ -30,7 +26,7 @@ UNKNOWN = "n/a"
 
 @click.command()
 @several_sources
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@takes_json
 def stats(files: tuple[str, ...], as_json: bool) -> None:
     """Add up turns, tokens, cost and tools of recordings.
 
@@ -163,19 +159,17 @@ def _table(console: Output, headings: tuple[str, ...], rows: Iterable[tuple[str,
     if not named:
         return
     console.print()
-    widths = [max(map(cell_len, column)) for column in zip(headings, *named, strict=True)]
-    width = sum(widths) + GAP * (len(widths) - 1)
-    if console.is_terminal and width > console.width:
+    columns = zip(headings, zip(*named, strict=True), strict=True)
+    names, *numbers = [Column(heading, list(cells)) for heading, cells in columns]
+    first, *lines = laid_out(names, numbers, (), None)
+    if console.is_terminal and max(map(cell_count, [first, *lines])) > console.width:
         for name, *cells in named:
             facts = (f"{heading} {cell}".strip() for heading, cell in zip(headings[1:], cells, strict=True) if cell)
             console.say(f"{name}: {', '.join(facts)}")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for heading, size in zip(headings, widths, strict=True):
-        table.add_column(heading, justify="right" if table.columns else "left", min_width=size)
-    for row in named:
-        table.add_row(*map(Text, row))
-    console.print(table, width=width + GAP)  # if the output is a pipe, do not cut the table to 80 columns
+    console.say(first, "bold")
+    for line in lines:
+        console.say(line)
 
 
 def _tokens(tokens: Tokens) -> Iterator[str]:

@@ -12,18 +12,15 @@ from claude_wire import find_cli
 from claude_wire.errors import CLINotFoundError
 from claude_wire.process.find_cli import TAP_HEAD, is_tap
 from claude_wire.testing.recording import write_private
-from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.failure import Failure, missing_cli
+from claude_wire_kit.commands.shared.options import PASSES_FLAGS, takes_cli
 from claude_wire_kit.commands.shared.sources import display_name
 from claude_wire_kit.tap import program
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings=PASSES_FLAGS)
 @click.argument("flags", metavar="[-- FLAGS...]", nargs=-1, type=click.UNPROCESSED)
-@click.option(
-    "--cli",
-    type=click.Path(exists=True, dir_okay=False, executable=True, resolve_path=False),
-    help="The CLI (default: searched for).",
-)
+@takes_cli
 @click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Record each session in DIR.")
 @click.option("--redact", is_flag=True, help="Record no secrets, and no unknown types and fields.")
 @click.option("--install", type=click.Path(dir_okay=False), metavar="PATH", help="Write a program that runs this tap.")
@@ -50,9 +47,9 @@ def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: boo
     if install is not None and flags:
         raise click.UsageError("--install takes no FLAGS: give them to PATH when it runs.")
     try:
-        found = os.path.abspath(cli) if cli is not None else find_cli()
+        found = cli or find_cli()
     except CLINotFoundError as error:
-        raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "--cli")) from error
+        raise missing_cli(error, "--cli") from error
     if is_tap(found):
         raise Failure(f"{display_name(found)} is a tap: pass the path of the CLI with --cli")
     how = "redacted" if redact else "plain"

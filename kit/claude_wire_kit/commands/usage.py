@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from datetime import date
 from typing import Any, get_args
 
 import click
@@ -13,7 +12,8 @@ from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.folders import projects_folder, takes_folder, takes_project
 from claude_wire_kit.commands.shared.json_output import print_json
-from claude_wire_kit.commands.shared.period import period_of, takes_period, zone_named
+from claude_wire_kit.commands.shared.options import takes_json
+from claude_wire_kit.commands.shared.period import Period, takes_period
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.terminal.columns import Column, laid_out, printed, shortened, terminal_width
 from claude_wire_kit.usage.index import PERIODS, By, OwnCost, UsageIndex
@@ -42,19 +42,18 @@ Sums = dict[str, dict[str, AnswerTotals]]
 @click.option("--by", type=click.Choice(get_args(By)), default="day", show_default=True, help="Group rows by this.")
 @takes_period
 @takes_project
-@click.option("--tz", "zone_name", metavar="ZONE", help="Time zone for day boundaries (default: local).")
+@click.option("--tz", "zone", metavar="ZONE", help="Time zone for day boundaries (default: local).")
 @click.option("--prices", "prices_file", metavar="FILE", help="Prices in LiteLLM's format, instead of those built in.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@takes_json
 @click.option("--csv", "as_csv", is_flag=True, help="Print one CSV line for each row and model.")
 @click.option("--prune", is_flag=True, help="Forget deleted transcripts.")
 @click.option("--no-index", is_flag=True, help="Read all files, and keep nothing for the next time.")
 def usage(
     folder: str,
     by: By,
-    since: date | str | None,
-    until: date | str | None,
+    period: Period,
     project: str | None,
-    zone_name: str | None,
+    zone: str | None,
     prices_file: str | None,
     as_json: bool,
     as_csv: bool,
@@ -79,7 +78,6 @@ def usage(
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
-    period = period_of(since, until, zone_named(zone_name))
     prices = PRICES if prices_file is None else _load(prices_file)
     with (
         Progress("reading transcripts") as progress,

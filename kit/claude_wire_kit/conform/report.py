@@ -41,7 +41,7 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
     return [*lines, ", ".join(f"{count} {verdict}" for verdict, count in counts.items())]
 
 
-def as_json(command: Sequence[str], outcomes: Iterable[Outcome]) -> Object:
+def report_as_json(command: Sequence[str], outcomes: Iterable[Outcome]) -> Object:
     """Return everything as one JSON object."""
     scenarios = [_outcome_as_json(outcome) for outcome in outcomes]
     return {

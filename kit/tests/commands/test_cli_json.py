@@ -16,7 +16,7 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from claude_wire_kit.commands.app import cli
-from claude_wire_kit.commands.supervisor.table import as_json
+from claude_wire_kit.commands.supervisor.table import session_as_json
 from claude_wire_kit.supervisor.frames import Life, SessionInfo
 from cli_lines import line
 from folders import ROOT
@@ -76,7 +76,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         driver=False,
         bytes=1,
     )
-    ps = {"supervisor": {"pid": 1, "package": "0", "version": 1}, "sessions": [as_json(session)]}
+    ps = {"supervisor": {"pid": 1, "package": "0", "version": 1}, "sessions": [session_as_json(session)]}
     return {**{name: json.loads(output) for name, output in found.items()}, "supervisor ps": ps}
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from claude_wire.support import printable
 from claude_wire_kit.commands.shared.failure import Failure
+
+if TYPE_CHECKING:
+    from claude_wire.transcripts import SessionInfo
 
 
 def projects_folder() -> str:
@@ -54,19 +57,29 @@ def _project(context: click.Context, parameter: click.Parameter, project: str | 
 
 def files_of_project(folder: str, project: str) -> list[Path]:
     """Return the files of the sessions that began in a directory, and their subagents' files."""
-    from claude_wire.transcripts import find_sessions
     from claude_wire_kit.survey.search import files_of
 
-    inside = folder_of_project(folder, project)
-    found = find_sessions(inside) if inside is not None else ()
-    return [path for session in found if session.project == project for path in files_of(session.path)]
+    return [path for session in sessions_in(folder, project, newest_first=False) for path in files_of(session.path)]
 
 
-def folder_of_project(folder: str, project: str) -> str | None:
+def sessions_in(folder: str, project: str | None, *, newest_first: bool) -> Iterator[SessionInfo]:
+    """Yield the sessions that began in the directory ``project``, or all if it is None."""
+    from claude_wire.transcripts import find_sessions
+
+    inside = narrowed(folder, project)
+    for session in find_sessions(inside, newest_first=newest_first) if inside is not None else ():
+        if project is None or session.project == project:
+            yield session
+
+
+def narrowed(folder: str, project: str | None) -> str | None:
     """Return the folder in which the CLI keeps a directory's sessions, or None if it does not exist.
 
-    Several directories may share the folder: ``/a/b`` and ``/a-b`` both have ``-a-b``.
+    Several directories may share the folder: ``/a/b`` and ``/a-b`` both have ``-a-b``. Without a ``project``, the
+    folder is the one with the sessions of all directories.
     """
+    if project is None:
+        return folder
     found = os.path.join(folder, re.sub("[^a-zA-Z0-9]", "-", project))
     return found if os.path.isdir(found) else None
 

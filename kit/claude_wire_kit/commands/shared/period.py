@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from functools import wraps
 from typing import Any, NamedTuple
 
 import click
@@ -68,14 +69,25 @@ class Period(NamedTuple):
 
 
 def takes_period(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options ``--since`` and ``--until``."""
+    """Decorator that adds the options ``--since`` and ``--until``, and passes the command a ``period``.
+
+    The days of the period are in the time zone of ``--tz``, if the command has that option as ``zone``.
+    """
+
+    @wraps(command)
+    def with_period(*, since: date | str | None, until: date | str | None, **options: Any) -> None:
+        zone = _zone(options.get("zone"))
+        first, last = _day(since, zone), _day(until, zone)
+        if first is not None and last is not None and first > last:
+            raise click.UsageError(f"--since {first} is after --until {last}.")
+        command(period=Period(first, last, zone), **options)
+
     since = click.option("--since", type=_Day(), help="First day: YYYY-MM-DD, or 7d for seven days ago.")
     until = click.option("--until", type=_Day(), help="Last day.")
-    return since(until(command))
+    return since(until(with_period))
 
 
-def zone_named(name: str | None) -> tzinfo | None:
-    """Return the time zone with this name; None for None."""
+def _zone(name: str | None) -> tzinfo | None:
     if name is None:
         return None
     from zoneinfo import ZoneInfo
@@ -86,14 +98,6 @@ def zone_named(name: str | None) -> tzinfo | None:
         raise click.BadParameter(
             f"this computer does not know the time zone {one_line(name)!r}.", param_hint="--tz"
         ) from error
-
-
-def period_of(since: date | str | None, until: date | str | None, zone: tzinfo | None = None) -> Period:
-    """Return the period for the values of ``--since`` and ``--until``."""
-    first, last = _day(since, zone), _day(until, zone)
-    if first is not None and last is not None and first > last:
-        raise click.UsageError(f"--since {first} is after --until {last}.")
-    return Period(first, last, zone)
 
 
 def _day(day: date | str | None, zone: tzinfo | None) -> date | None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
 from contextlib import closing
-from typing import TypeVar
 
 import click
 
@@ -15,6 +13,7 @@ from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.groups import SuggestingGroup
 from claude_wire_kit.commands.shared.json_output import print_json
+from claude_wire_kit.commands.shared.options import PASSES_FLAGS, takes_json, takes_state_folder
 from claude_wire_kit.commands.supervisor.client import (
     Client,
     connect,
@@ -25,11 +24,9 @@ from claude_wire_kit.commands.supervisor.client import (
     wait_for_end,
 )
 from claude_wire_kit.commands.supervisor.stdio import stdio
-from claude_wire_kit.commands.supervisor.table import as_json, is_over, rows
+from claude_wire_kit.commands.supervisor.table import is_over, rows, session_as_json
 from claude_wire_kit.supervisor.disk.folder import StateFolder
 from claude_wire_kit.supervisor.frames import Create, Cursor, Remove, Resume, SessionInfo, Stop
-
-C = TypeVar("C", bound=Callable[..., None])
 
 #: After the grace periods, wait this many seconds for a stopped CLI to end.
 END_SECONDS = 30.0
@@ -45,16 +42,6 @@ def _bytes(context: click.Context, parameter: click.Parameter, value: str | None
     if match is None:
         raise click.BadParameter(f"{one_line(value)!r} is not a size, such as 512m or 4g.", context, parameter)
     return int(match[1]) * UNITS[match[2]]
-
-
-def takes_state_folder(command: C) -> C:
-    """Decorator that adds the option ``--folder``."""
-    return click.option(
-        "--folder",
-        type=click.Path(file_okay=False),
-        metavar="DIR",
-        help="State folder (default: $CLAUDE_WIRE_SUPERVISOR, or ~/.local/state/claude-wire/supervisor).",
-    )(command)
 
 
 @click.group(cls=SuggestingGroup)
@@ -118,7 +105,7 @@ def start(
         click.echo("note: its limits do not change; to use these limits, stop it and start it again", err=True)
 
 
-@supervisor.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@supervisor.command(context_settings=PASSES_FLAGS)
 @click.argument("command", metavar="[-- CLI [FLAGS...]]", nargs=-1, type=click.UNPROCESSED)
 @takes_state_folder
 @click.option("--name", help="The name of the session.")
@@ -156,8 +143,8 @@ def run(
 @takes_state_folder
 @click.option("-a", "--all", "show_all", is_flag=True, help="Also show sessions whose CLI has ended.")
 @click.option("-q", "--quiet", is_flag=True, help="Print ids only.")
-@click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
-def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None:
+@takes_json
+def ps(folder: str | None, show_all: bool, quiet: bool, as_json: bool) -> None:
     """List the sessions whose CLI runs.
 
     \b
@@ -174,9 +161,9 @@ def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None
     with failures(), connect(folder_of(folder)) as client:
         listed = client.listed()
     sessions = [session for session in listed.sessions if show_all or not is_over(session)]
-    if as_object:
+    if as_json:
         about = {"pid": listed.pid, "package": listed.package, "version": listed.version}
-        print_json({"supervisor": about, "sessions": [as_json(session) for session in sessions]})
+        print_json({"supervisor": about, "sessions": [session_as_json(session) for session in sessions]})
         return
     if not (sessions or quiet):
         click.echo("note: no sessions" if show_all else "note: no CLI runs; -a shows all sessions", err=True)

@@ -10,7 +10,7 @@ from claude_wire import ClaudeOptions, UserMessage
 from claude_wire.codec import encode
 from claude_wire.errors import CLINotFoundError
 from claude_wire.support import one_line
-from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.failure import Failure, missing_cli
 from claude_wire_kit.commands.supervisor.client import Client
 from claude_wire_kit.supervisor import attach
 from claude_wire_kit.supervisor.errors import SupervisorError
@@ -37,7 +37,7 @@ def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost
             cli_path=cli, permission_prompt_tool="stdio", include_partial_messages=True, replay_user_messages=True
         ).argv()
     except CLINotFoundError as error:
-        raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "claude-wire supervisor run -- CLI")) from error
+        raise missing_cli(error, "claude-wire supervisor run -- CLI") from error
     given = command[1:]
     flags = [] if any(flag.partition("=")[0] == "--input-format" for flag in given) else argv[1:]
     return attach.spec_of([argv[0], *given, *flags], cwd=cwd, name=name, cost_usd=cost_usd)

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.options import takes_state_folder
 from claude_wire_kit.commands.supervisor.client import connect, failures, folder_of, found_session
 from claude_wire_kit.supervisor.frames import Attach
 
@@ -20,7 +21,7 @@ CHUNK_BYTES = 256 * 1024
 
 @click.command()
 @click.argument("name", metavar="[ID]", required=False)
-@click.option("--folder", type=click.Path(file_okay=False), metavar="DIR", help="The state folder.")
+@takes_state_folder
 @click.option("--drive", is_flag=True, help="With ID: send prompts and answers, too.")
 @click.option("--take", is_flag=True, help="With --drive: replace the client that drives.")
 def stdio(name: str | None, folder: str | None, drive: bool, take: bool) -> None:

@@ -24,7 +24,7 @@ def is_over(session: SessionInfo) -> bool:
     return session.life in (Life.ENDED, Life.LOST)
 
 
-def as_json(session: SessionInfo) -> dict[str, Any]:
+def session_as_json(session: SessionInfo) -> dict[str, Any]:
     """Return a session for ``--json``: the fields of its frame, with ``started`` instead of ``type`` and ``began``."""
     fields: dict[str, Any] = msgspec.to_builtins(session)
     del fields["type"]
