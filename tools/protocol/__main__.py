@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from protocol.compare import compared, entry_name
+from protocol.compare import compared, entry_name, loaded
 from protocol.folder import as_text, made_files
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ def write(folder: Path, made: Mapping[str, str]) -> None:
 def _note_changes(folder: Path, made: Mapping[str, str]) -> None:
     if not (folder / "index.json").exists():
         return
-    old = {path.name: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
+    old = loaded(folder)
     new = {name: json.loads(text) for name, text in made.items() if "/" not in name}
     if old["index.json"]["cli"] != new["index.json"]["cli"]:
         entry = compared(old, new)

@@ -13,7 +13,7 @@ from typing import Any
 
 from protocol.schema import UNKNOWN
 
-__all__ = ["compared", "entry_name"]
+__all__ = ["compared", "entry_name", "loaded"]
 
 _ABOUT = (
     "What was known of CLI {0} when this folder went on to {1}, compared with what was then known of {1}. "
@@ -114,9 +114,10 @@ def _flags(files: Mapping[str, Any]) -> dict[str, Any]:
     return {flag["flag"]: flag["value"] for flag in files["flags.json"]["flags"]}
 
 
-def _loaded(folder: str) -> dict[str, Any]:
-    return {path.name: json.loads(path.read_text("utf-8")) for path in Path(folder).glob("*.json")}
+def loaded(folder: Path) -> dict[str, Any]:
+    """Return file name -> JSON, for the schemas and tables of a folder."""
+    return {path.name: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
 
 
 if __name__ == "__main__":
-    print(json.dumps(compared(_loaded(sys.argv[1]), _loaded(sys.argv[2])), indent=1))
+    print(json.dumps(compared(*map(loaded, map(Path, sys.argv[1:3]))), indent=1))

@@ -79,11 +79,8 @@ def _around(line: Any, member: Any) -> Any:
 
 
 def _members(side: Sides, union: str) -> list[str]:
-    return [cls.__name__ for cls in side.definitions.classes.values() if cls in _classes(union)]
-
-
-def _classes(union: str) -> frozenset[type]:
-    return next(members for members, name in unions().items() if name == union)
+    members = next(members for members, name in unions().items() if name == union)
+    return [cls.__name__ for cls in side.definitions.classes.values() if cls in members]
 
 
 def _samples(side: Sides, name: str) -> Iterator[tuple[Form, dict[str, Any]]]:
@@ -201,16 +198,9 @@ def _answers(side: Sides) -> Iterator[Case]:
             for how, value in _spoilt(side, name):
                 if value:  # an empty payload is a valid answer to any request
                     yield {"name": f"{name}: {how}", **head, "payload": value, "verdict": "misfit"}
-        if "HookOutput" in names:
-            for name in _members(side, "HookSpecificOutput"):
-                for form, value in _samples(side, name):
-                    head = {"schema": side.name, "request": subtype, "definition": "HookOutput"}
-                    yield {
-                        "name": f"{name}: {form}",
-                        **head,
-                        "payload": {"hookSpecificOutput": value},
-                        "verdict": "valid",
-                    }
-        if len(names) == 1 and not definitions[names[0]].get("required"):
-            head = {"schema": side.name, "request": subtype, "definition": names[0]}
-            yield {"name": f"{names[0]}: empty", **head, "payload": {}, "verdict": "valid"}
+            for member in _members(side, "HookSpecificOutput") if name == "HookOutput" else ():
+                for form, value in _samples(side, member):
+                    payload = {"hookSpecificOutput": value}
+                    yield {"name": f"{member}: {form}", **head, "payload": payload, "verdict": "valid"}
+            if len(names) == 1 and not definitions[name].get("required"):
+                yield {"name": f"{name}: empty", **head, "payload": {}, "verdict": "valid"}

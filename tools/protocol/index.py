@@ -115,9 +115,8 @@ def _fields(cls: type[Wire], schema: Schema) -> dict[str, Any]:
     words = {f.encode_name: list(notes[f.name].words) for f in wire_fields(cls) if f.name in notes}
     open_words = {name: known for name, known in words.items() if known}
     open_unions = {key: ref for key, value in schema["properties"].items() if (ref := _union_in(value))}
-    found: dict[str, Any] = {"required": schema.get("required", [])}
     return {
-        **found,
+        "required": schema.get("required", []),
         **({"open_words": open_words} if open_words else {}),
         **({"open_unions": open_unions} if open_unions else {}),
     }

@@ -9,6 +9,7 @@ import json
 import lzma
 import tarfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,7 @@ _MAX_BYTES = 3000
 def recorded_lines() -> Iterator[tuple[Name, str, bytes]]:
     """Yield the schema, the kind and the bytes of a line, sorted by kind within a schema."""
     best: dict[tuple[Name, str], tuple[tuple[int, int], bytes]] = {}
-    for schema, line in _lines():
-        value = json.loads(line)
+    for schema, line, value in _lines():
         kind = kind_of(value)["kind"]
         rank = (-_keys(value) if len(line) <= _MAX_BYTES else 0, len(line))
         if (schema, kind) not in best or rank < best[schema, kind][0]:
@@ -39,7 +39,7 @@ def recorded_lines() -> Iterator[tuple[Name, str, bytes]]:
         yield schema, kind, line
 
 
-def _lines() -> Iterator[tuple[Name, bytes]]:
+def _lines() -> Iterator[tuple[Name, bytes, dict[str, Any]]]:
     for archive in ("recordings.tar.xz", "sessions-2.1.331.tar.xz"):
         with lzma.open(_DATA / archive) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as files:
             for member in files:
@@ -51,15 +51,9 @@ def _lines() -> Iterator[tuple[Name, bytes]]:
                 if content is None or schema is None or folder.startswith(_WRONG):
                     continue
                 for line in content.read().split(b"\n"):
-                    if _is_object(line):
-                        yield schema, line
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
+                    with suppress(ValueError):
+                        if isinstance(value := json.loads(line), dict):
+                            yield schema, line, value
 
 
 def _keys(value: Any) -> int:

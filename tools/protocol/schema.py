@@ -17,7 +17,7 @@ import msgspec
 from claude_wire.messages.base import NoOther, Wire, wire_fields
 from protocol.source import docstring, field_notes
 
-__all__ = ["DIALECT", "UNKNOWN", "Definitions", "Schema", "subtype_of"]
+__all__ = ["DIALECT", "UNKNOWN", "Definitions", "Schema", "structs_in", "subtype_of"]
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -32,6 +32,12 @@ def subtype_of(cls: type[Wire]) -> str | None:
     """Return the constant in the field ``subtype``; None if the class has no such constant."""
     hints = [field.type for field in wire_fields(cls) if field.encode_name == "subtype"]
     return str(get_args(hints[0])[0]) if hints and get_origin(hints[0]) is Literal else None
+
+
+def structs_in(hint: Any) -> list[type[Wire]]:
+    """Return the message classes of a type hint: the class itself, or those in a union."""
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return [cls for cls in members if isinstance(cls, type) and issubclass(cls, Wire)]
 
 
 def is_required(field: msgspec.structs.FieldInfo) -> bool:
@@ -72,7 +78,7 @@ class Definitions:
         members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
         if Any in members:
             return {}
-        structs = [member for member in members if isinstance(member, type) and issubclass(member, Wire)]
+        structs = structs_in(hint)
         plain: Schema = {"type": []}
         for member in members:
             if member in structs or member is msgspec.UnsetType:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from claude_wire.messages.base import Wire
 
-__all__ = ["FieldNote", "docstring", "field_notes"]
+__all__ = ["FieldNote", "docstring", "field_notes", "markdown"]
 
 
 class FieldNote(NamedTuple):
@@ -36,10 +36,11 @@ _SAME_AS = re.compile(r"one of those of (\w+)\.(\w+)")
 def docstring(cls: type[Wire]) -> str:
     """Return the docstring of the class in Markdown, with one line per paragraph; empty if it has none."""
     text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
-    return _plain(text) if text and not text.startswith(f"{cls.__name__}(") else ""
+    return markdown(text) if text and not text.startswith(f"{cls.__name__}(") else ""
 
 
-def _plain(text: str) -> str:
+def markdown(text: str) -> str:
+    """Return reStructuredText from a docstring as Markdown, with one line per paragraph."""
     text = _ROLE.sub(r"`\1`", text).replace("``", "`")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
@@ -71,7 +72,7 @@ def _notes_of_module(module: ModuleType) -> Mapping[str, Mapping[str, FieldNote]
 def _docstring_in(statement: ast.stmt | None) -> str:
     """Return the text of a statement that is a string; empty for other statements."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-        return _plain(inspect.cleandoc(str(statement.value.value)))
+        return markdown(inspect.cleandoc(str(statement.value.value)))
     return ""
 
 

@@ -11,6 +11,7 @@ from claude_wire import PROTOCOL_VERSION, ClaudeOptions
 from claude_wire.flags import kinds
 from claude_wire.flags.flags import Flags, flag_of
 from claude_wire.protocol import run
+from protocol.source import markdown
 
 __all__ = ["flags_table", "run_table"]
 
@@ -73,12 +74,7 @@ def _attributes(cls: type) -> dict[str, str]:
     """Return attribute -> its description in the section ``Attributes`` of a docstring, in Markdown."""
     text = inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
     found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE)
-    return {name: _markdown(said) for name, said in found}
-
-
-def _markdown(text: str) -> str:
-    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text)
-    return " ".join(text.replace("``", "`").split())
+    return {name: markdown(said) for name, said in found}
 
 
 def run_table() -> dict[str, Any]:
@@ -92,14 +88,14 @@ def run_table() -> dict[str, Any]:
             states[name] = said.strip()
         else:
             states[next(reversed(states))] += f" {said.strip()}"
-    listed = [_markdown(rule) for rule in re.split(r"^\* ", rules, flags=re.MULTILINE)[1:]]
+    listed = [markdown(rule.strip()) for rule in re.split(r"^\* ", rules, flags=re.MULTILINE)[1:]]
     return {
         "cli": PROTOCOL_VERSION,
         # Leave out the last paragraph, which introduces the table, and a paragraph with links to pages of this project.
-        "about": [_markdown(one) for one in about.strip().split("\n\n")[:-1] if "docs/" not in one],
+        "about": [markdown(one) for one in about.strip().split("\n\n")[:-1] if "docs/" not in one],
         "first": run.State.SENT.name,
         "states": {
-            state.name: {"final": not run.TRANSITIONS[state], "description": _markdown(states[state.name])}
+            state.name: {"final": not run.TRANSITIONS[state], "description": markdown(states[state.name])}
             for state in run.State
         },
         "events": [event.name for event in run.Event],

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Any, Literal, TypeAlias, get_args
 
 import claude_wire.messages
 import claude_wire.transcripts.records
@@ -18,7 +17,7 @@ from claude_wire.messages.base import MessageBase, Wire
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Vocabulary, vocabulary_of
 from claude_wire.transcripts.records.base import Record
-from protocol.schema import DIALECT, UNKNOWN, Definitions, Schema, other_than
+from protocol.schema import DIALECT, UNKNOWN, Definitions, Schema, other_than, structs_in
 
 __all__ = ["NAMES", "SENDERS", "Name", "Sides", "answer_classes", "answered", "schemas", "unions"]
 
@@ -52,10 +51,9 @@ def unions() -> dict[frozenset[type[Wire]], str]:
     for package in (claude_wire.messages, claude_wire.transcripts.records):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             for name, value in vars(importlib.import_module(module.name)).items():
-                if get_origin(value) in (Union, types.UnionType) and not name.startswith(("_", "Or")):
-                    structs = [one for one in get_args(value) if isinstance(one, type) and issubclass(one, Wire)]
-                    if len(structs) > 1:
-                        found.setdefault(frozenset(structs), name)
+                structs = structs_in(value)
+                if len(structs) > 1 and not name.startswith(("_", "Or")):
+                    found.setdefault(frozenset(structs), name)
     return found
 
 
@@ -145,6 +143,4 @@ def _subtyped(tag: str, line: str, vocabulary: Vocabulary, definitions: Definiti
 
 def answer_classes(request: type[ControlRequestBody[Any]]) -> list[type[Wire]]:
     """Return the classes that the payload of an answer may have; an empty list if it is a plain object."""
-    hint = request.answer_type()
-    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    return [cls for cls in members if isinstance(cls, type) and issubclass(cls, Wire)]
+    return structs_in(request.answer_type())
