@@ -1,8 +1,7 @@
-"""Write the folder ``protocol``, which describes the protocol as data for programs in any language: ``make protocol``.
+"""Write the folder ``protocol``: ``make protocol``. It describes the protocol as JSON, for programs in any language.
 
-``schema`` and ``vocabulary`` make JSON Schemas of the message classes, ``index`` lists their definitions, and
-``tables`` has the flags of the CLI and the states of a run. ``corpus`` makes test cases: lines and the messages that a
-decoder must return for them. The lines come from ``samples``, from ``recorded`` sessions, and from ``streams`` and
-``parts``, which are written by hand. ``compare`` finds the differences between two such folders for the changelog, and
-``archive`` packs a folder for a release.
+``schema`` and ``vocabulary`` turn the message classes into JSON Schemas, ``index`` lists the definitions of these
+schemas, and ``tables`` lists the CLI's flags and the states of a run. ``corpus`` generates test cases: lines, and the
+result that a decoder must return for each. The lines come from ``samples`` (generated), from ``recorded`` sessions, and
+from ``streams`` and ``parts`` (written by hand). ``compare`` writes the changelog, and ``archive`` packs a release.
 """

@@ -1,4 +1,4 @@
-"""Write the folder: ``make protocol``, or ``PYTHONPATH=tools python -m protocol [--check]``."""
+"""Write the folder ``protocol``: ``make protocol``, or ``PYTHONPATH=tools python -m protocol [--check]``."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ FOLDER = ROOT / "protocol"
 
 
 def differences(folder: Path, made: Mapping[str, str]) -> list[str]:
-    """Return the names of files that differ from the generated ones, are missing, or are not generated any more."""
+    """Return the names of the files that are missing, have other content than generated, or are no longer generated."""
     kept = {path.relative_to(folder).as_posix() for path in folder.rglob("*.json") if path.parent.name != "changelog"}
     changed = [name for name, text in made.items() if name not in kept or (folder / name).read_text("utf-8") != text]
     return [*changed, *sorted(kept - made.keys())]
 
 
 def check(folder: Path, made: Mapping[str, str]) -> None:
-    """End the program with an error if a file differs."""
+    """Exit with an error message if a file is not up to date."""
     for name in differences(folder, made):
         sys.exit(f"protocol/{name} differs from the message classes: run `make protocol`")
 
 
 def write(folder: Path, made: Mapping[str, str]) -> None:
-    """Write the files that differ. If the version of the CLI has changed, also write an entry of the changelog."""
+    """Write the files that are not up to date. If the CLI version changed, also write a changelog entry."""
     _note_changes(folder, made)
     for name in differences(folder, made):
         if name in made:

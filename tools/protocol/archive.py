@@ -1,7 +1,7 @@
-"""Pack the folder for a release: ``python -m protocol.archive INTO`` writes ``protocol-VERSION.tar.gz`` there.
+"""Pack the folder for a release: ``python -m protocol.archive INTO`` writes ``INTO/protocol-VERSION.tar.gz``.
 
-The version is that of the library, which need not be installed. The same folder and the same zlib always give the same
-bytes.
+``VERSION`` is the library's version, read from Cargo.toml, so the library need not be installed. The archive has no
+times or owners: the same files and the same zlib always give the same bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = ROOT / "protocol"
 
 
 def pack(folder: Path, into: Path) -> Path:
-    """Write the archive of a folder, and return its path."""
+    """Write the folder's archive, and return the archive's path."""
     [version] = re.findall(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text("utf-8"), re.MULTILINE)
     name = f"protocol-{version}"
     path = into / f"{name}.tar.gz"

@@ -1,4 +1,4 @@
-"""Test cases of the corpus, and the kind of a line."""
+"""Build a test case from one line, and find a line's kind."""
 
 # JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -14,13 +14,13 @@ Case: TypeAlias = dict[str, Any]
 
 
 def line_case(name: str, schema: str, value: Any, verdict: str, **more: Any) -> Case:
-    """Return a case with one line."""
+    """Return a case with one line, and the verdict that a decoder must reach for it."""
     expected = {"verdict": verdict, **kind_of(value), **more, "line": 1, "offset": 0}
     return {"name": name, "schema": schema, "text": json.dumps(value) + "\n", "expect": [expected]}
 
 
 def kind_of(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the kind of a line, as ``kind``, ``type`` and ``subtype``."""
+    """Return the ``kind``, ``type`` and ``subtype`` of a line, such as ``control_request/interrupt``."""
 
     def tag(holder: Any, key: str) -> str | None:
         found = holder.get(key) if isinstance(holder, dict) else None

@@ -1,4 +1,4 @@
-"""Compare two folders and print what is new, gone and changed: ``python -m protocol.compare OLD NEW``."""
+"""Compare two versions of the folder, and print the changelog entry: ``python -m protocol.compare OLD NEW``."""
 
 # JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -16,26 +16,27 @@ from protocol.schema import UNKNOWN
 __all__ = ["compared", "entry_name", "loaded"]
 
 _ABOUT = (
-    "What was known of CLI {0} when this folder went on to {1}, compared with what was then known of {1}. "
-    "What was found out late may be older than {1}."
+    "The differences between the last folder for CLI {0} and the first folder for CLI {1}. "
+    "A difference that was noticed late may be older than {1}."
 )
-#: The keys of a definition's entry in the index that are compared.
+#: The keys to compare in an index entry.
 _COMPARED = ("group", "sent_by", "kind", "tags", "answer")
-#: The keys of a schema that are only for people.
+#: Keys of a schema that do not change what it accepts.
 _WORDS = ("description", "examples")
-#: The prefix of references to definitions that accept unknown tags.
+#: How references to definitions for unknown tags begin.
 _OTHER = f"#/$defs/{UNKNOWN}"
 
 
 def entry_name(entry: Mapping[str, Any]) -> str:
-    """Return the name of the file for an entry of the changelog."""
+    """Return the file name of a changelog entry."""
     return f"{entry['from']}-{entry['to']}.json"
 
 
 def compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry of the changelog. Each argument maps the names of a folder's files to their JSON.
+    """Return a changelog entry. Each argument maps a folder's file names to their JSON.
 
-    A new definition is listed without its fields. Descriptions are not compared, and neither is which sets are open.
+    A new definition is listed without its fields. The entry ignores changed descriptions, and fields whose set of words
+    or tags became open or closed.
     """
     before, after = _definitions(old), _definitions(new)
     versions = old["index.json"]["cli"], new["index.json"]["cli"]
@@ -55,7 +56,7 @@ def compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _definitions(files: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the entries of the index, each with its definition from the first schema that has it."""
+    """Return name -> index entry, with the definition from the entry's first schema added as ``schema``."""
     paths = files["index.json"]["schemas"]
     return {
         entry["name"]: {**entry, "schema": files[paths[entry["schemas"][0]]]["$defs"][entry["name"]]}
@@ -85,7 +86,7 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[st
 
 
 def _of_lists(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the differences between the fields of two objects, or between two lists of flags."""
+    """Yield the changes from the fields of one object to those of another, or from one list of flags to another."""
     for name in sorted(old.keys() | new.keys()):
         if name not in old:
             yield {"change": "new", "field": name, "to": new[name]}
@@ -96,7 +97,7 @@ def _of_lists(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[s
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schemas of properties, without descriptions and without definitions that accept unknown tags."""
+    """Return schemas of properties without their descriptions, examples and references to ``AnyOther…`` definitions."""
 
     def bare(value: Any) -> Any:
         if not isinstance(value, dict):

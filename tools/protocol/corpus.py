@@ -1,7 +1,7 @@
-"""The corpus: streams of bytes, and the result of a decoder for each line in them.
+"""Generate the corpus: byte streams, and what a decoder must return for each of their lines.
 
-Cases with the name of a kind are generated from the schemas. Cases for the splitting of lines and for invalid lines are
-written by hand, in ``streams`` and ``parts``. A test compares all cases with ``Decoder``.
+Cases whose names begin with a kind are generated from the schemas. ``streams`` and ``parts`` have handwritten cases for
+splitting a stream into lines, for invalid lines and for unknown parts. A test feeds all cases to ``Decoder``.
 """
 
 # JSON values are Any; after isinstance, pyright still sees partially unknown types.
@@ -23,14 +23,14 @@ from protocol.vocabulary import NAMES, Name, Sides, answer_classes, answered, un
 __all__ = ["corpus"]
 
 _ABOUT = (
-    "Feed `text` (as UTF-8) or the bytes of `base64` to a decoder, then close it: `expect` is what it gives, in order. "
-    "`offset` is the place of the line's first byte in the stream, and `line` counts from 1, blank lines too."
+    "Feed `text` (as UTF-8) or the decoded `base64` to a decoder, then close it. `expect` lists its results in order. "
+    "`offset` is the byte offset of the line in the stream. `line` is its number: the first is 1, blank lines count."
 )
 _FORMS: tuple[Form, ...] = ("required", "every key", "null")
 
 
 def corpus(sides: Mapping[Name, Sides]) -> dict[str, Any]:
-    """Return file name -> content of the corpus."""
+    """Return the corpus as file name -> content."""
     files: dict[str, list[Case]] = {
         "output": list(_valid(sides["output"])),
         "input": list(_valid(sides["input"])),
@@ -43,13 +43,13 @@ def corpus(sides: Mapping[Name, Sides]) -> dict[str, Any]:
     files["recorded"] = list(_recorded(kinds))
     made: dict[str, Any] = {name: {"about": _ABOUT, "cases": cases} for name, cases in files.items()}
     answers = [case for side in sides.values() for case in _answers(side)]
-    about = "`payload` is the object `response.response` of the answer to a request of the subtype `request`."
+    about = "`payload` is `response.response` in an answer. `request` is the subtype of the answered request."
     return {**made, "answers": {"about": about, "cases": answers}}
 
 
 # --- lines of each kind -----------------------------------------------------------------------------------------------
 
-#: Union -> a line that contains a member of it. None marks the place of the member.
+#: Union -> a line that contains a member of this union. None is replaced by the member.
 _AROUND: dict[Name, dict[str, Any]] = {
     "output": {
         "ContentBlock": {"type": "assistant", "message": {"role": "assistant", "content": [None]}},
@@ -84,7 +84,7 @@ def _members(side: Sides, union: str) -> list[str]:
 
 
 def _samples(side: Sides, name: str) -> Iterator[tuple[Form, dict[str, Any]]]:
-    """Return the different sample values of a definition: with required keys, with every key, with nulls."""
+    """Yield the different samples of a definition: with only the required keys, with every key, and with nulls."""
     seen: list[dict[str, Any]] = []
     for form in _FORMS:
         value = Samples(side.schema["$defs"]).of(name, form)
@@ -104,7 +104,7 @@ def _valid(side: Sides) -> Iterator[Case]:
 
 
 def _recorded(kinds: Set[str]) -> Iterator[Case]:
-    """Yield a recorded line of each of these kinds, if there is one."""
+    """Yield a case for each of these kinds that has a recorded line."""
     for schema, kind, line in recorded_lines():
         if kind not in kinds:
             continue
@@ -113,21 +113,21 @@ def _recorded(kinds: Set[str]) -> Iterator[Case]:
         yield {"name": f"{kind}, recorded", "schema": schema, "text": line.decode() + "\n", "expect": [expected]}
 
 
-# --- what does not fit ------------------------------------------------------------------------------------------------
+# --- lines with a wrong value -----------------------------------------------------------------------------------------
 
 
 def _spoilt(side: Sides, name: str, seen: set[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield samples of a definition in which one key has a wrong value.
 
-    Many definitions share keys. An optional key is skipped if ``seen`` has it with the same type, and added to ``seen``
-    otherwise.
+    Many definitions share keys. So an optional key is skipped if ``seen`` has the same key with the same schema; other
+    optional keys are added to ``seen``.
     """
     seen = set() if seen is None else seen
     definitions = side.schema["$defs"]
     whole = Samples(definitions).of(name, "required")
     for key, schema in definitions[name]["properties"].items():
         if schema is False or "const" in schema or "not" in schema:
-            continue  # another tag would select another class
+            continue  # with another tag, the value would belong to another class
         same = f"{key} { {word: part for word, part in schema.items() if word not in ('description', 'examples')} }"
         if key in whole:
             yield f"without {key}", {other: value for other, value in whole.items() if other != key}
@@ -165,7 +165,7 @@ _PARTS = {
 
 
 def _place(line: Any) -> str:
-    """Return the JSON pointer to the None in a line of ``_AROUND``."""
+    """Return the JSON pointer to the None in one of the lines of ``_AROUND``."""
     steps = line.items() if isinstance(line, dict) else enumerate(line) if isinstance(line, list) else ()
     for step, value in steps:
         if value is None:
@@ -186,7 +186,7 @@ def _part(row: tuple[str, Name, Any, list[tuple[str, str]]]) -> Case:
 
 
 def _answers(side: Sides) -> Iterator[Case]:
-    """Yield cases for the payloads of answers that this side sends."""
+    """Yield cases for the payloads of this side's answers."""
     definitions = side.schema["$defs"]
     for request in answered(side.name):
         subtype = str(request.__struct_config__.tag)

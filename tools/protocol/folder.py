@@ -1,4 +1,4 @@
-"""Generate all files of the folder ``protocol`` as text."""
+"""Generate the JSON files of the folder ``protocol``."""
 
 # JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -17,7 +17,7 @@ __all__ = ["as_text", "made_files"]
 
 
 def made_files() -> dict[str, str]:
-    """Return all generated files except README and changelog, as a dict: path within the folder -> text."""
+    """Return path within the folder -> text, for all files except README.md and the changelog."""
     sides = schemas()
     files: dict[str, Any] = {f"{side.name}.schema.json": side.schema for side in sides.values()}
     files |= {"index.json": index(sides), "flags.json": flags_table(), "run.json": run_table()}
@@ -26,7 +26,7 @@ def made_files() -> dict[str, str]:
 
 
 def as_text(value: Any) -> str:
-    """Format JSON with one line per value, so that a change is a few lines. Short lists and objects are on one line."""
+    """Format JSON with one value per line, so that diffs are small. Short lists and objects stay on one line."""
     return _text(value, "") + "\n"
 
 

@@ -1,4 +1,4 @@
-"""``index.json``: every definition of the schemas, with the facts that programs need about it."""
+"""Generate ``index.json``: each definition's group, kind, tags, sender, required keys, open sets and description."""
 
 # JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -18,7 +18,7 @@ from protocol.vocabulary import SENDERS, Name, Sides, answer_classes, unions
 
 __all__ = ["index"]
 
-#: Union -> the group of its members, and the prefix of their kinds.
+#: Union -> the group of its members, and the part of their kinds before the tag.
 _GROUPS = {
     "ControlRequestPayload": ("request", "control_request/"),
     "ContentBlock": ("block", ""),
@@ -34,9 +34,9 @@ _HEAD = {
     "schemas": {name: f"{name}.schema.json" for name in ("output", "input", "records")},
     "groups": {
         "message": "A line of the CLI's output or input.",
-        "request": "The object `request` of a `control_request`. `answer` names the payload of its answer.",
+        "request": "The object `request` of a `control_request`. `answer` lists the definitions of its answer.",
         "answer": "The object `response.response` of a successful `control_response`.",
-        "block": "A content block of a message of the user or the model.",
+        "block": "A content block in a message of the user or the model.",
         "event": "The object `event` of a `stream_event`.",
         "delta": "The object `delta` of a `content_block_delta`.",
         "hook_input": "The object `input` of a `hook_callback`.",
@@ -45,13 +45,13 @@ _HEAD = {
         "attachment": "The object `attachment` of a record of type `attachment`.",
         "part": "Any other object within one of these.",
     },
-    "open": "Every object may have more keys. `open_words` are fields whose words are known but may become more; "
-    "`open_unions` are fields of an object whose tags may become more, by the name of its definition.",
+    "open": "Every object may have more keys. `open_words` lists string fields and their known words. `open_unions` "
+    "lists fields with a union, and the union's definition. Newer CLIs may add words and tags.",
 }
 
 
 def index(sides: Mapping[Name, Sides]) -> dict[str, Any]:
-    """Return the whole index: a head, and an entry for each class."""
+    """Return the index: some general facts, and an entry for each definition."""
     classes: dict[str, type[Wire]] = {}
     kinds: dict[str, str] = {}
     for side in sides.values():
@@ -80,7 +80,7 @@ def index(sides: Mapping[Name, Sides]) -> dict[str, Any]:
 
 
 def _schemas_with(name: str, sides: Mapping[Name, Sides]) -> list[Name]:
-    """Return the schemas that have a definition of this name."""
+    """Return the names of the schemas that contain this definition."""
     return [side.name for side in sides.values() if name in side.definitions.schemas]
 
 
@@ -123,7 +123,7 @@ def _fields(cls: type[Wire], schema: Schema) -> dict[str, Any]:
 
 
 def _union_in(schema: Any) -> str:
-    """Return the name of the open union in a field: as its value, or in a list or an object; empty if there is none."""
+    """Return the open union in a field's schema, also if it is in a list or an object; empty if there is no union."""
     if not isinstance(schema, dict):
         return ""
     if "$ref" in schema:

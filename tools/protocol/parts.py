@@ -1,7 +1,7 @@
-"""Lines with unknown parts, and lines with parts of a known tag whose values do not fit, written by hand.
+"""Handwritten lines with parts that no class fits: their tag is unknown, or their values have a wrong type.
 
-Each row has a name, the schema, the line, and the parts that a decoder keeps as dicts: the type of each, and the JSON
-pointer to it. A row without such parts is valid although it looks unknown.
+Each row has a name, the schema, the line, and the parts that a decoder keeps as dicts: each part's type and the JSON
+pointer to it. A row without such parts is a valid line that looks unknown.
 """
 
 from __future__ import annotations

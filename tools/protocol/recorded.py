@@ -1,4 +1,4 @@
-"""Select one recorded line of each kind from the recordings of the tests."""
+"""Select one line of each kind from the recordings in ``tests/data``."""
 
 # JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -19,16 +19,16 @@ from protocol.vocabulary import Name
 __all__ = ["recorded_lines"]
 
 _DATA = Path(__file__).parents[2] / "tests" / "data"
-#: The file in an archive -> the schema of its lines.
+#: File name in an archive -> the schema of the file's lines.
 _FILES: dict[str, Name] = {"stdout.ndjson": "output", "stdin.ndjson": "input"}
 #: Recordings in which the host sends invalid lines.
 _WRONG = ("14_bad", "08_control")
-#: The limit for the size of a line in bytes. Of the lines below it, the one with the most keys is selected.
+#: Of the lines with at most this many bytes, the line with the most keys is selected.
 _MAX_BYTES = 3000
 
 
 def recorded_lines() -> Iterator[tuple[Name, str, bytes]]:
-    """Yield the schema, the kind and the bytes of a line, sorted by kind within a schema."""
+    """Yield a line of each kind as (schema, kind, bytes), sorted by schema and kind."""
     best: dict[tuple[Name, str], tuple[tuple[int, int], bytes]] = {}
     for schema, line, value in _lines():
         kind = kind_of(value)["kind"]

@@ -1,4 +1,4 @@
-"""Generate values that fit a schema: with required keys only, with every key, or with null wherever it is allowed."""
+"""Generate values that a schema accepts: with only the required keys, with every key, or with every allowed null."""
 
 # JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -13,20 +13,20 @@ __all__ = ["Form", "Samples", "misfit_for", "types_of"]
 
 Form: TypeAlias = Literal["required", "every key", "null"]
 
-#: JSON type -> a value.
+#: JSON type -> a value of this type.
 _PLAIN: dict[str, Any] = {"string": "text", "integer": 1, "number": 0.5, "boolean": True, "null": None}
 #: A value for a schema that accepts any JSON.
 _ANYTHING: Any = {"any": ["JSON", 1, None, {}]}
 
 
 class Samples:
-    """Generates values for the definitions of one schema."""
+    """Generates values for the definitions (``$defs``) of one schema."""
 
     def __init__(self, definitions: dict[str, Schema]) -> None:
         self.definitions = definitions
 
     def of(self, name: str, form: Form) -> dict[str, Any]:
-        """Return an object that fits a definition."""
+        """Return an object that a definition accepts."""
         return self._object(name, form, (name,))
 
     def _object(self, name: str, form: Form, within: tuple[str, ...]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Samples:
 
     def _named(self, name: str, form: Form, within: tuple[str, ...]) -> Any:
         schema = self.definitions[name]
-        if "anyOf" in schema:  # a union: take the first member that does not contain this value already
+        if "anyOf" in schema:  # a union: take the first member that is not already around this value
             members = [one["$ref"].rpartition("/")[2] for one in schema["anyOf"]]
             fresh = [one for one in members if one not in within and not one.startswith(UNKNOWN)]
             name = (fresh or members)[0]
@@ -87,7 +87,7 @@ def types_of(schema: Any, definitions: dict[str, Schema]) -> set[str]:
 
 
 def misfit_for(schema: Any, definitions: dict[str, Schema]) -> Any:
-    """Return a value of a type that a schema does not accept; None if it accepts a string, a number and a boolean."""
+    """Return a value that a schema rejects; None if the schema accepts strings, numbers and booleans."""
     taken = types_of(schema, definitions)
     if "string" not in taken:
         return "a text"

@@ -1,9 +1,8 @@
-"""Make a JSON Schema of message classes, with one definition for each class and for each union of classes.
+"""Turn message classes into a JSON Schema with a definition for each class and for each union of classes.
 
-The schemas accept the lines that ``Decoder`` accepts, among lines that are JSON objects. If a value does not fit the
-class of its tag, the whole line is refused. An unknown tag is accepted: the last member of each union is named
-``AnyOther…`` and accepts every object with another tag. If these members are replaced by false, the schema accepts only
-what this version knows. Keys without a field are accepted everywhere.
+If an object with a known tag has a value of a wrong type, the schema rejects the whole line. (``Decoder`` keeps such an
+object as a dict.) The last member of each union is named ``AnyOther…`` and accepts objects with an unknown tag. Replace
+these members by ``false`` to accept only known tags. Every object may have keys that its class does not know.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ __all__ = ["DIALECT", "UNKNOWN", "Definitions", "Schema", "structs_in", "subtype
 Schema: TypeAlias = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-#: The prefix of definitions that accept objects with unknown tags.
+#: How the names of definitions for objects with unknown tags begin.
 UNKNOWN = "AnyOther"
 
 _SCALARS: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
 def subtype_of(cls: type[Wire]) -> str | None:
-    """Return the constant in the field ``subtype``; None if the class has no such constant."""
+    """Return the class's ``subtype`` if it is a constant, such as ``init``; None otherwise."""
     hints = [field.type for field in wire_fields(cls) if field.encode_name == "subtype"]
     return str(get_args(hints[0])[0]) if hints and get_origin(hints[0]) is Literal else None
 
@@ -41,16 +40,16 @@ def structs_in(hint: Any) -> list[type[Wire]]:
 
 
 def is_required(field: msgspec.structs.FieldInfo) -> bool:
-    """Return True if a received object must have this key. Some keys are required only when writing."""
+    """Return True if a received object must have this key. UNSET marks keys that only the constructor requires."""
     return field.required and msgspec.UnsetType not in get_args(field.type)
 
 
 class Definitions:
-    """The definitions of one schema. A reference to a class adds its definition.
+    """The definitions of one schema. Referring to a class adds its definition.
 
     Args:
         unions: the classes of a union -> its name.
-        takes: returns False for a class that is not in this schema, because only the other side sends it.
+        takes: returns False for a class that this schema leaves out, because only the other side sends it.
     """
 
     def __init__(self, unions: dict[frozenset[type], str], takes: Callable[[type[Wire]], bool]) -> None:
@@ -63,7 +62,7 @@ class Definitions:
         """Return a reference to the definition of a class, and add the definition if it is missing."""
         name = cls.__name__
         if name not in self.schemas:
-            self.schemas[name] = {}  # reserves the name and ends a recursion
+            self.schemas[name] = {}  # reserve the name, because the class may refer to itself
             self.classes[name] = cls
             self.schemas[name] = self._of_class(cls)
         return {"$ref": f"#/$defs/{name}"}
@@ -124,7 +123,7 @@ class Definitions:
     def _unknown(self, name: str, known: list[type[Wire]]) -> Schema:
         tag_field = str(known[0].__struct_config__.tag_field)
         tags = [cls.__struct_config__.tag for cls in known]
-        description = f"An object whose `{tag_field}` this version does not know, or that has none."
+        description = f"An object without `{tag_field}`, or whose `{tag_field}` this version does not know."
         return self.define(
             UNKNOWN + name, {"description": description, "type": "object", "properties": other_than(tag_field, tags)}
         )
@@ -152,5 +151,5 @@ class Definitions:
 
 
 def other_than(tag_field: str, tags: Iterable[Any]) -> Schema:
-    """Return properties that accept every tag except these."""
+    """Return the ``properties`` of a schema that accepts every tag except these."""
     return {tag_field: {"not": {"enum": list(tags)}}}

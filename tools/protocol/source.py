@@ -1,7 +1,7 @@
-"""Read the docstrings of message classes and of their fields from the source.
+"""Read the docstrings of message classes and of their fields from the source code.
 
-A string after a field describes it, and editors show it. ``# one of a, b`` above a field lists the words that the CLI
-is known to write there. The set stays open: no class refuses another word.
+A string after a field is the field's docstring. A comment ``# one of a, b`` above a field lists the words that the CLI
+is known to write there. Classes also accept other words.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ["FieldNote", "docstring", "field_notes", "markdown"]
 
 
 class FieldNote(NamedTuple):
-    """The docstring of a field, and the comment above it."""
+    """A field's docstring, and the words in the comment above the field."""
 
     description: str = ""
-    #: Known words of an open set.
+    #: The words that the CLI is known to write. Newer CLIs may write others.
     words: tuple[str, ...] = ()
 
 
@@ -34,19 +34,19 @@ _SAME_AS = re.compile(r"one of those of (\w+)\.(\w+)")
 
 
 def docstring(cls: type[Wire]) -> str:
-    """Return the docstring of the class in Markdown, with one line per paragraph; empty if it has none."""
+    """Return the class's docstring as Markdown, with one line per paragraph; empty if the class has none."""
     text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
     return markdown(text) if text and not text.startswith(f"{cls.__name__}(") else ""
 
 
 def markdown(text: str) -> str:
-    """Return reStructuredText from a docstring as Markdown, with one line per paragraph."""
+    """Convert a docstring from reStructuredText to Markdown, with one line per paragraph."""
     text = _ROLE.sub(r"`\1`", text).replace("``", "`")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def field_notes(cls: type[Wire]) -> dict[str, FieldNote]:
-    """Return attribute name -> note, for all fields with a note, including those of base classes."""
+    """Return attribute name -> note, for all fields that have a note, including inherited fields."""
     notes: dict[str, FieldNote] = {}
     for base in reversed(cls.__mro__):
         if base is not Wire and issubclass(base, Wire):
@@ -70,7 +70,7 @@ def _notes_of_module(module: ModuleType) -> Mapping[str, Mapping[str, FieldNote]
 
 
 def _docstring_in(statement: ast.stmt | None) -> str:
-    """Return the text of a statement that is a string; empty for other statements."""
+    """Return the docstring if the statement is a string; empty for any other statement."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
         return markdown(inspect.cleandoc(str(statement.value.value)))
     return ""

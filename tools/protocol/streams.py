@@ -1,4 +1,4 @@
-"""Test cases for the splitting of streams into lines, and for invalid lines, written by hand."""
+"""Handwritten test cases for splitting a stream into lines, and for invalid lines."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from protocol.cases import Case, kind_of
 __all__ = ["STREAMS"]
 
 _ALIVE = b'{"type":"keep_alive"}'
-#: Two depths of nesting: one that every decoder accepts, and one that every decoder with a stack refuses.
+#: How deeply a value is nested: every decoder accepts the first, and recursive decoders refuse the second.
 _DEEP, _TOO_DEEP = 100, 20_000
 
 
 def _stream(name: str, *parts: bytes | tuple[bytes, Any], **options: Any) -> Case:
-    """Return a case. Its stream is the joined parts.
+    """Return a case whose stream consists of the parts.
 
-    A part that is a pair is a line without its line feed, and its result: an object for a valid message, or the reason
-    why the line is invalid. A part that is plain bytes has no result.
+    A pair is a line without its line feed, and the expected result: the decoded JSON of a valid message, or the reason
+    why the line is invalid. Plain bytes, such as a line feed, have no result.
     """
     data = b"".join(part if isinstance(part, bytes) else part[0] for part in parts)
     expected: list[dict[str, Any]] = []
@@ -41,7 +41,7 @@ def _verdict(meant: Any) -> dict[str, Any]:
 
 
 def _valid(line: bytes) -> tuple[bytes, Any]:
-    """Return a part with a line that every JSON parser reads in the same way."""
+    """Return the pair for a valid line. Its JSON must be such that ``json.loads`` reads it as every parser does."""
     return line, json.loads(line)
 
 
@@ -50,19 +50,19 @@ _TEXT = b'{"type":"assistant","message":{"role":"assistant","content":[{"type":"
 
 
 def _nested(depth: int) -> bytes:
-    """Return a message with a value that is nested ``depth`` levels deep."""
+    """Return a message in which one value is nested ``depth`` levels deep."""
     return b'{"type":"user","message":{"role":"user","content":""},"tool_use_result":%s}' % (
         b"[" * depth + b"]" * depth
     )
 
 
 STREAMS: list[Case] = [
-    # --- the ends of lines
+    # --- where lines end
     _stream("two lines", _valid(_ALIVE), b"\n", _valid(_TEXT % b"Hello"), b"\n"),
     _stream("the last line has no line feed", _valid(_ALIVE), b"\n", _valid(_ALIVE)),
     _stream("nothing at all"),
     _stream("CR before the line feed", _valid(_ALIVE), b"\r\n", _valid(_ALIVE), b"\r\n"),
-    _stream("CR alone ends no line", (b'{"type":\r"keep_alive"}', _KEEP), b"\n"),
+    _stream("CR alone does not end a line", (b'{"type":\r"keep_alive"}', _KEEP), b"\n"),
     _stream("blank lines are skipped, and counted", b"\n\r\n \t\n", _valid(_ALIVE), b"\n\n", _valid(_ALIVE), b"\n\n"),
     _stream("white space around a line", (b' \t{"type": "keep_alive"} \t', _KEEP), b"\n"),
     _stream("a byte order mark at the start", b"\xef\xbb\xbf", _valid(_ALIVE), b"\n"),
@@ -89,7 +89,7 @@ STREAMS: list[Case] = [
         (_TEXT % (b"y" * 99), "too_long"),
         max_line_bytes=64,
     ),
-    _stream("as long as may be", _valid(_ALIVE), b"\n", max_line_bytes=len(_ALIVE)),
+    _stream("exactly as long as allowed", _valid(_ALIVE), b"\n", max_line_bytes=len(_ALIVE)),
     _stream("too long by one byte", (_ALIVE, "too_long"), b"\n", max_line_bytes=len(_ALIVE) - 1),
     # --- text
     _stream("half an emoji is kept", (_TEXT % rb"\ud83d", json.loads(_TEXT % b"")), b"\n", lone_surrogates=1),
@@ -97,23 +97,30 @@ STREAMS: list[Case] = [
     _stream("halves in the wrong order", (_TEXT % rb"\ude00\ud83d", json.loads(_TEXT % b"")), b"\n", lone_surrogates=1),
     _stream("an escape in a tag", (rb'{"ty\u0070e":"keep\u005falive"}', _KEEP), b"\n"),
     _stream("NUL as an escape", _valid(_TEXT % rb"a\u0000b"), b"\n"),
-    _stream("half an emoji in bytes", (_TEXT % b"\xed\xa0\xbd", "not_utf8"), b"\n"),
+    _stream("half an emoji as UTF-8 bytes", (_TEXT % b"\xed\xa0\xbd", "not_utf8"), b"\n"),
     _stream("Latin-1", (_TEXT % b"caf\xe9", "not_utf8"), b"\n", _valid(_ALIVE), b"\n"),
-    _stream("a character in too many bytes", (_TEXT % b"\xc0\xaf", "not_utf8"), b"\n"),
-    _stream("not UTF-8 where nobody reads", (b'{"type":"keep_alive","a":"\xff"}', "not_utf8"), b"\n"),
+    _stream("a character in more bytes than it needs", (_TEXT % b"\xc0\xaf", "not_utf8"), b"\n"),
+    _stream("not UTF-8 in an unknown key", (b'{"type":"keep_alive","a":"\xff"}', "not_utf8"), b"\n"),
     # --- lines that are not JSON
-    _stream("a log between lines", _valid(_ALIVE), b"\n", (b"npm WARN deprecated", "not_json"), b"\n", _valid(_ALIVE)),
+    _stream(
+        "a log line between messages",
+        _valid(_ALIVE),
+        b"\n",
+        (b"npm WARN deprecated", "not_json"),
+        b"\n",
+        _valid(_ALIVE),
+    ),
     _stream("two objects on a line", (_ALIVE + _ALIVE, "not_json"), b"\n"),
     _stream("an object, and text after it", (_ALIVE + b" ok", "not_json"), b"\n"),
     _stream("single quotes", (b"{'type':'keep_alive'}", "not_json"), b"\n"),
-    _stream("a comma too many", (b'{"type":"keep_alive",}', "not_json"), b"\n"),
+    _stream("a trailing comma", (b'{"type":"keep_alive",}', "not_json"), b"\n"),
     _stream("a comment", (b'{"type":"keep_alive"/* */}', "not_json"), b"\n"),
     _stream("a raw tab in a string", (b'{"type":"keep_alive","a":"\t"}', "not_json"), b"\n"),
     _stream("a raw NUL after a line", (_ALIVE + b"\0", "not_json"), b"\n"),
     _stream("an unknown escape", (rb'{"type":"keep_alive","a":"\x41"}', "not_json"), b"\n"),
     _stream("NaN", (b'{"type":"result","duration_ms":NaN}', "not_json"), b"\n"),
     _stream("Infinity", (b'{"type":"result","duration_ms":-Infinity}', "not_json"), b"\n"),
-    _stream("a number with a zero before it", (b'{"type":"result","duration_ms":01}', "not_json"), b"\n"),
+    _stream("a number with a leading zero", (b'{"type":"result","duration_ms":01}', "not_json"), b"\n"),
     _stream("a number out of range", (b'{"type":"result","duration_ms":1e400}', "number"), b"\n"),
     # --- JSON that is not an object
     _stream("null", (b"null", "null"), b"\n"),
@@ -124,19 +131,19 @@ STREAMS: list[Case] = [
     # --- objects that two parsers read differently
     _stream("a type with two values", (b'{"type":"keep_alive","type":"user"}', "tags"), b"\n"),
     _stream("a type with two values, one escaped", (rb'{"type":"keep_alive","ty\u0070e":"user"}', "tags"), b"\n"),
-    _stream("a type given twice alike", (b'{"type":"keep_alive","type":"keep_alive"}', _KEEP), b"\n"),
+    _stream("the same type twice", (b'{"type":"keep_alive","type":"keep_alive"}', _KEEP), b"\n"),
     _stream("a subtype with two values", (b'{"type":"system","subtype":"init","subtype":"status"}', "tags"), b"\n"),
     _stream(
         "a tag of a block with two values",
         (_TEXT.replace(b'"type":"text"', b'"type":"text","type":"thinking"') % b"", "tags"),
         b"\n",
     ),
-    _stream("another key given twice", (b'{"type":"result","result":"a","result":"b"}', {"type": "result"}), b"\n"),
+    _stream("another key twice", (b'{"type":"result","result":"a","result":"b"}', {"type": "result"}), b"\n"),
     # --- unusual but valid lines
     _stream("the type at the end", _valid(b'{"session_id":"s","result":"done","type":"result"}'), b"\n"),
-    _stream("a type within a text", _valid(_TEXT % rb"\"type\":\"result\""), b"\n"),
+    _stream("a type inside a string", _valid(_TEXT % rb"\"type\":\"result\""), b"\n"),
     _stream("1.0 is a whole number", _valid(b'{"type":"result","num_turns":1.0,"duration_ms":1}'), b"\n"),
-    _stream("a value that is nested deeply", _valid(_nested(_DEEP)), b"\n"),
-    _stream("a value that is nested too deeply", (_nested(_TOO_DEEP), "too_deep"), b"\n", lenient=True),
+    _stream("a deeply nested value", _valid(_nested(_DEEP)), b"\n"),
+    _stream("a too deeply nested value", (_nested(_TOO_DEEP), "too_deep"), b"\n", lenient=True),
     _stream("a number above 64 bits", _valid(b'{"type":"result","duration_ms":18446744073709551617}'), b"\n"),
 ]

@@ -1,4 +1,4 @@
-"""``flags.json`` with the flags of the CLI and their types, and ``run.json`` with the states of a prompt in a run."""
+"""Generate ``flags.json``, the CLI's flags and their types, and ``run.json``, the states of a prompt in a run."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from protocol.source import markdown
 
 __all__ = ["flags_table", "run_table"]
 
-#: Kind of a flag's value -> its type in JSON Schema, and how to write a value on the command line.
+#: Kind of a flag -> the JSON Schema of its value, and how to write the value on the command line.
 _TYPES: dict[kinds.Kind, tuple[Any, str]] = {
     kinds.BOOL: ({"type": "boolean"}, "the flag alone; left out if false"),
-    kinds.BOOL_OR_TEXT: ({"type": ["boolean", "string"]}, "the flag alone, or with a text"),
-    kinds.TEXT: ({"type": "string"}, "as it is"),
+    kinds.BOOL_OR_TEXT: ({"type": ["boolean", "string"]}, "the flag alone, or followed by a string"),
+    kinds.TEXT: ({"type": "string"}, "unchanged"),
     kinds.INT: ({"type": "integer"}, "in decimal digits"),
     kinds.NUMBER: ({"type": "number"}, "as in JSON"),
     kinds.LIST: ({"type": "array", "items": {"type": "string"}}, "joined by commas"),
     kinds.PATH: ({"type": "string"}, "a path"),
-    kinds.PATHS: ({"type": "array", "items": {"type": "string"}}, "a path; the flag is repeated for each"),
+    kinds.PATHS: ({"type": "array", "items": {"type": "string"}}, "a path; the flag is repeated for each path"),
     kinds.JSON: ({"type": ["object", "string"]}, "as JSON text"),
-    kinds.FILE_OR_JSON: ({"type": ["object", "string"]}, "as JSON text, or the path of a file with it"),
+    kinds.FILE_OR_JSON: ({"type": ["object", "string"]}, "as JSON text, or the path of a file with JSON"),
     kinds.FILES_OR_JSON: (
         {"type": ["object", "string", "array"], "items": {"type": ["object", "string"]}},
-        "as JSON text, or the path of a file with it; the flag is repeated for each",
+        "as JSON text, or the path of a file with JSON; the flag is repeated for each value",
     ),
 }
 
 
 def flags_table() -> dict[str, Any]:
-    """Return the flags of the CLI that a host may set, in the order in which the library writes them."""
+    """Return the CLI's flags that a host may set, in the order in which the library writes them."""
     described = _attributes(ClaudeOptions)
     flags: list[dict[str, Any]] = []
     for field in dataclasses.fields(Flags):
@@ -63,22 +63,22 @@ def flags_table() -> dict[str, Any]:
     return {
         "cli": PROTOCOL_VERSION,
         "always": ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"],
-        "joined": "Write such a flag as one argument, --flag=value. So is any value that begins with a dash.",
-        "variadic": "The CLI reads all arguments up to the next flag as values: let another flag follow, or --.",
-        "enum": "The CLI refuses other words. A newer one may take more.",
+        "joined": "Write such a flag as one argument, --flag=value. Do the same if a value begins with a dash.",
+        "variadic": "The CLI reads all arguments up to the next flag as values: put another flag or -- after them.",
+        "enum": "The CLI refuses other words. A newer CLI may accept more.",
         "flags": flags,
     }
 
 
 def _attributes(cls: type) -> dict[str, str]:
-    """Return attribute -> its description in the section ``Attributes`` of a docstring, in Markdown."""
+    """Return attribute -> its description in the docstring's section ``Attributes``, as Markdown."""
     text = inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
     found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE)
     return {name: markdown(said) for name, said in found}
 
 
 def run_table() -> dict[str, Any]:
-    """Return the states of a prompt, the events that change them, and the rules by which messages become events."""
+    """Return a prompt's states, the events that change the state, and the rules by which messages become events."""
     text = inspect.cleandoc(run.__doc__ or "")
     about, table, rules = re.split(r"^=+ +=+$", text, flags=re.MULTILINE)
     states: dict[str, str] = {}
@@ -91,7 +91,7 @@ def run_table() -> dict[str, Any]:
     listed = [markdown(rule.strip()) for rule in re.split(r"^\* ", rules, flags=re.MULTILINE)[1:]]
     return {
         "cli": PROTOCOL_VERSION,
-        # Leave out the last paragraph, which introduces the table, and a paragraph with links to pages of this project.
+        # Leave out the last paragraph, which introduces the table, and paragraphs with links to this project's pages.
         "about": [markdown(one) for one in about.strip().split("\n\n")[:-1] if "docs/" not in one],
         "first": run.State.SENT.name,
         "states": {
