@@ -287,7 +287,7 @@ async def test_each_connection_gets_signs_of_life(tmp_path: Path, monkeypatch: p
         async with service.client() as client, client.stream("GET", f"/sessions/{id}/events") as reply:
             pieces = reply.aiter_raw()
             got = b""
-            while got.count(b"\n\n:\n\n") < 2:
+            while b'"type":"turn_complete"' not in got or got.count(b"\n\n:\n\n") < 2:
                 got += await asyncio.wait_for(anext(pieces), 30)
         assert got.count(b'"type":"turn_complete"') == 1
 
