@@ -196,8 +196,6 @@ class Feed:
                 self.error = SupervisorError("lost", "the supervisor has ended the connection")
         except SupervisorError as error:
             self.error = error
-        except OSError as error:
-            self.error = SupervisorError("lost", f"the connection with the supervisor failed: {error}")
         except Exception as error:  # a bug that one session triggers must not end the feeds of others
             _log.error("the events of a session cannot be made: %s", type(error).__name__)
             self.error = SupervisorError("system", f"the events cannot be made: {type(error).__name__}")

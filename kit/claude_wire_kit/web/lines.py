@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from claude_wire import LineSplitter
+from claude_wire.errors import LineTooLongError
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import end_of_frames, frame_of, is_frame
@@ -31,7 +33,7 @@ class Lines:
 
     def __init__(self, supervisor: Supervisor, command: Attach) -> None:
         self._attachment: Attachment = supervisor.open(command)
-        self._tail = bytearray()
+        self._splitter = LineSplitter(keepends=True)
         self._number = 0
         self._frame_end = b""
         self._scope: anyio.CancelScope | None = None
@@ -55,33 +57,31 @@ class Lines:
         """Send a line to the CLI.
 
         Raises:
-            OSError: the connection is lost.
+            SupervisorError: the connection is lost.
         """
-        await self._attachment.send(line)
+        try:
+            await self._attachment.send(line)
+        except OSError as error:
+            raise SupervisorError("lost", f"the connection with the supervisor failed: {error}") from error
 
     async def receive(self) -> list[tuple[int, bytes] | SessionFrame]:
         """Return the next lines and frames, or an empty list at the end. A line is a pair: its number, and its bytes
         without the line feed.
 
         Raises:
-            SupervisorError: a line exceeds :data:`DEFAULT_MAX_LINE_BYTES`.
+            SupervisorError: a line exceeds :data:`~claude_wire.DEFAULT_MAX_LINE_BYTES`.
         """
         while True:
             try:
-                chunk = bytes(await self._attachment.chunks.receive())
+                chunk = await self._attachment.chunks.receive()
             except OSError:
-                chunk = b""
+                return []
             if not chunk:
                 return []
-            head, feed, rest = chunk.partition(b"\n")
-            self._tail += head
-            if len(self._tail) > DEFAULT_MAX_LINE_BYTES:
-                raise SupervisorError("limit", f"a line has more than {DEFAULT_MAX_LINE_BYTES:,} bytes")
-            if not feed:
-                continue
-            *lines, last = rest.split(b"\n")
-            lines.insert(0, bytes(self._tail))
-            self._tail[:] = last
+            try:
+                lines = self._splitter.feed(chunk)
+            except LineTooLongError as error:
+                raise SupervisorError("limit", f"a line has more than {DEFAULT_MAX_LINE_BYTES:,} bytes") from error
             found = [one for one in map(self._one, lines) if one is not None]
             if found:
                 return found
@@ -101,6 +101,7 @@ class Lines:
             self._scope.cancel()
 
     def _one(self, line: bytes) -> tuple[int, bytes] | SessionFrame | None:
+        line = line[:-1]
         if is_frame(line, self._frame_end):
             return frame_of(line)
         self._number += 1

@@ -77,8 +77,6 @@ class Search:
         except SupervisorError as error:
             if error.error not in ("unknown", "gone", "system"):
                 raise
-        except OSError as error:
-            raise SupervisorError("lost", f"the connection with the supervisor failed: {error}") from error
         return excerpts[:MAX_EXCERPTS]
 
     def _look(self, line: bytes) -> list[str]:

@@ -311,14 +311,11 @@ class Service:
     @asynccontextmanager
     async def _drive(self, id: str) -> AsyncGenerator[Lines]:
         """Attach to a session as its driver, to send one line. The CLI's questions stay open meanwhile."""
-        try:
-            async with self._driving.setdefault(id, anyio.Lock()):
-                info = await self.session(id)
-                after = Cursor(info.id, info.epoch, info.line)
-                async with Lines(self._supervisor, Attach(attach=id, after=after, role="driver")) as lines:
-                    yield lines
-        except OSError as error:
-            raise SupervisorError("lost", f"the connection with the supervisor failed: {error}") from error
+        async with self._driving.setdefault(id, anyio.Lock()):
+            info = await self.session(id)
+            after = Cursor(info.id, info.epoch, info.line)
+            async with Lines(self._supervisor, Attach(attach=id, after=after, role="driver")) as lines:
+                yield lines
 
     # --- what comes from a session
 
@@ -397,8 +394,6 @@ class Service:
             if error.error == "gone":
                 return Batch(), None
             raise
-        except OSError as error:
-            raise SupervisorError("lost", f"the connection with the supervisor failed: {error}") from error
         found, place = last_of(events, count)
         if first == 1 and (place is None or place == events[0].place):
             return found, None
@@ -458,7 +453,6 @@ async def _ask(lines: Lines, request: ControlRequest) -> dict[str, Any]:
 
     Raises:
         SupervisorError: the CLI refuses the request, or one of the reasons listed at :func:`_exchange`.
-        OSError: the connection fails.
     """
 
     def answer_in(one: tuple[int, bytes] | SessionFrame) -> ControlResponse | None:
@@ -494,7 +488,6 @@ async def _exchange(
 
     Raises:
         SupervisorError: the supervisor refuses the line, the CLI or the connection ends, or the wait times out.
-        OSError: the connection fails.
     """
     if lines.answer.ended is not None:
         raise SupervisorError("ended", "the CLI of the session has ended")
