@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import anyio
 import msgspec
@@ -51,6 +51,9 @@ BODY_SECONDS = 20.0
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 B = TypeVar("B")
+#: Carries out a request, and returns the reply, or None for an empty one. Called with the request, the service, and the
+#: session's id if the path has one.
+_Act: TypeAlias = "Callable[..., Awaitable[Response | None]]"
 _Uuid = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
@@ -122,7 +125,7 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
         async with service.run():
             yield {"service": service}
 
-    async def login(request: Request) -> Response:
+    async def login(request: Request, _service: Service) -> Response:
         body = await _body(request, _Login)
         if not access.is_own_origin(request.headers):
             return refusal(403, "origin", "the request is not from the page of this service")
@@ -147,24 +150,24 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
         routes=[
             *page,
             _post("/login", login),
-            Route("/sessions", _sessions, methods=["GET"]),
+            _get("/sessions", _sessions),
             _post("/sessions", _create),
-            Route("/search", _search, methods=["GET"]),
-            Route("/past", _past, methods=["GET"]),
-            Route("/past/{id}/events", _act(_past_events), methods=["GET"]),
-            _post("/past/{id}/resume", _act(_go_on)),
-            Route("/sessions/{id}/abilities", _act(_abilities), methods=["GET"]),
-            _post("/sessions/{id}/prompts", _act(_prompt), MAX_PROMPT_BYTES),
-            _post("/sessions/{id}/withdraw", _act(_withdraw)),
-            _post("/sessions/{id}/settings", _act(_settings)),
-            _post("/sessions/{id}/rename", _act(_rename)),
-            Route("/sessions/{id}/files", _act(_files), methods=["GET"]),
-            _post("/sessions/{id}/stop", _act(_stop)),
-            _post("/sessions/{id}/remove", _act(_remove)),
-            _post("/sessions/{id}/answers", _act(_answer)),
-            _post("/sessions/{id}/interrupt", _act(_interrupt)),
-            _post("/sessions/{id}/resume", _act(_resume)),
-            Route("/sessions/{id}/events", events, methods=["GET"]),
+            _get("/search", _search),
+            _get("/past", _past),
+            _get("/past/{id}/events", _past_events),
+            _post("/past/{id}/resume", _go_on),
+            _get("/sessions/{id}/abilities", _abilities),
+            _post("/sessions/{id}/prompts", _prompt, MAX_PROMPT_BYTES),
+            _post("/sessions/{id}/withdraw", _withdraw),
+            _post("/sessions/{id}/settings", _settings),
+            _post("/sessions/{id}/rename", _rename),
+            _get("/sessions/{id}/files", _files),
+            _post("/sessions/{id}/stop", lambda request, service, id: service.stop(id)),
+            _post("/sessions/{id}/remove", lambda request, service, id: service.remove(id)),
+            _post("/sessions/{id}/answers", _answer),
+            _post("/sessions/{id}/interrupt", lambda request, service, id: service.interrupt(id)),
+            _post("/sessions/{id}/resume", _resume),
+            Route("/sessions/{id}/events", events),
             WebSocketRoute("/sessions/{id}/events", websocket),
         ],
         middleware=[
@@ -173,24 +176,30 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
                 Guard, access=access, rate=Rate(), open_paths=frozenset({"/login", *(route.path for route in page)})
             ),
         ],
-        exception_handlers={
-            HTTPException: _http_error,
-            SupervisorError: _supervisor_error,
-            AnswerError: _answer_error,
-            ChoiceError: _choice_error,
-            FolderError: _folder_error,
-            CLINotFoundError: _no_cli,
-        },
+        exception_handlers=dict.fromkeys(
+            (HTTPException, SupervisorError, AnswerError, ChoiceError, FolderError, CLINotFoundError), _refuse
+        ),
         lifespan=lifespan,
     )
     app.state.service = service
     return app
 
 
-def _post(path: str, endpoint: Callable[[Request], Awaitable[Response]], most: int = MAX_BODY_BYTES) -> Route:
+def _get(path: str, act: _Act) -> Route:
+    return Route(path, _endpoint(act))
+
+
+def _post(path: str, act: _Act, most: int = MAX_BODY_BYTES) -> Route:
     """Return a POST route that accepts a body of at most ``most`` bytes. Other routes do not read a body."""
     limit = Middleware(RequestBodyLimitMiddleware, max_body_size=most)
-    return Route(path, endpoint, methods=["POST"], middleware=[limit])
+    return Route(path, _endpoint(act), methods=["POST"], middleware=[limit])
+
+
+def _endpoint(act: _Act) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        return await act(request, request.state.service, **request.path_params) or Response(status_code=204)
+
+    return endpoint
 
 
 class _Application(Starlette):
@@ -203,8 +212,7 @@ class _Application(Starlette):
 # --- requests
 
 
-async def _sessions(request: Request) -> Response:
-    service: Service = request.state.service
+async def _sessions(request: Request, service: Service) -> Response:
     sessions = [_info(one) for one in await service.sessions()]
     profiles = [_profile(name, profile) for name, profile in service.profiles.items()]
     return JSONResponse({"sessions": sessions, "profiles": profiles})
@@ -217,17 +225,9 @@ def _profile(name: str, profile: Profile) -> dict[str, Any]:
     return {"name": name, "roots": profile.roots, "choices": choices, "options": options}
 
 
-async def _create(request: Request) -> Response:
+async def _create(request: Request, service: Service) -> Response:
     body = await _body(request, _Create)
-    service: Service = request.state.service
     return JSONResponse(_info(await service.create(body.profile, body.folder, body.name, body.options)), 201)
-
-
-def _act(act: Callable[[Request, Service, str], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        return await act(request, request.state.service, request.path_params["id"])
-
-    return endpoint
 
 
 async def _prompt(request: Request, service: Service, id: str) -> Response:
@@ -238,15 +238,13 @@ async def _prompt(request: Request, service: Service, id: str) -> Response:
     return JSONResponse({"uuid": await service.prompt(id, body.text, body.uuid, images)}, 202)
 
 
-async def _withdraw(request: Request, service: Service, id: str) -> Response:
+async def _withdraw(request: Request, service: Service, id: str) -> None:
     await service.withdraw(id, (await _body(request, _Withdraw)).uuid)
-    return Response(status_code=204)
 
 
-async def _settings(request: Request, service: Service, id: str) -> Response:
+async def _settings(request: Request, service: Service, id: str) -> None:
     body = await _body(request, _Settings)
     await service.set(id, body.model, body.permissionMode)
-    return Response(status_code=204)
 
 
 async def _abilities(request: Request, service: Service, id: str) -> Response:
@@ -260,8 +258,7 @@ async def _files(request: Request, service: Service, id: str) -> Response:
     return JSONResponse({"files": await service.files(id, _sought(request))})
 
 
-async def _search(request: Request) -> Response:
-    service: Service = request.state.service
+async def _search(request: Request, service: Service) -> Response:
     sought = _sought(request)
     if not sought.strip():
         raise HTTPException(400, "q is empty")
@@ -269,8 +266,7 @@ async def _search(request: Request) -> Response:
     return Response(msgspec.json.encode({"found": search.found, "cut": search.is_cut}), media_type="application/json")
 
 
-async def _past(request: Request) -> Response:
-    service: Service = request.state.service
+async def _past(request: Request, service: Service) -> Response:
     return JSONResponse({"sessions": msgspec.to_builtins(await service.past())})
 
 
@@ -298,33 +294,17 @@ def _sought(request: Request) -> str:
     return sought
 
 
-async def _rename(request: Request, service: Service, id: str) -> Response:
+async def _rename(request: Request, service: Service, id: str) -> None:
     await service.rename(id, (await _body(request, _Name)).name)
-    return Response(status_code=204)
 
 
-async def _stop(request: Request, service: Service, id: str) -> Response:
-    await service.stop(id)
-    return Response(status_code=204)
-
-
-async def _remove(request: Request, service: Service, id: str) -> Response:
-    await service.remove(id)
-    return Response(status_code=204)
-
-
-async def _answer(request: Request, service: Service, id: str) -> Response:
+async def _answer(request: Request, service: Service, id: str) -> Response | None:
     body = await _body(request, _Answer)
     try:
         await service.answer(id, body.requestId, body.allow, body.option, body.message, body.answers)
     except ValueError as error:
         return refusal(400, "option", str(error))
-    return Response(status_code=204)
-
-
-async def _interrupt(request: Request, service: Service, id: str) -> Response:
-    await service.interrupt(id)
-    return Response(status_code=204)
+    return None
 
 
 async def _resume(request: Request, service: Service, id: str) -> Response:
@@ -364,29 +344,19 @@ def _info(info: SessionInfo) -> dict[str, Any]:
 # --- errors
 
 
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return refusal(error.status_code, "request", error.detail, dict(error.headers or {}))
-
-
-async def _supervisor_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, SupervisorError)
-    return supervisor_refusal(error)
-
-
-async def _answer_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, AnswerError)
-    return refusal(409 if error.settled else 404, "settled" if error.settled else "unknown", str(error))
-
-
-async def _choice_error(request: Request, error: Exception) -> Response:
-    return refusal(403, "choice", str(error))
-
-
-async def _folder_error(request: Request, error: Exception) -> Response:
-    return refusal(403, "folder", str(error))
-
-
-async def _no_cli(request: Request, error: Exception) -> Response:
-    advice = str(error).replace("ClaudeOptions(cli_path=...)", "options.cli_path of a profile")
-    return refusal(503, "cli", advice)
+async def _refuse(request: Request, error: Exception) -> Response:
+    """Return the reply to a request that raised an exception."""
+    match error:
+        case HTTPException():
+            return refusal(error.status_code, "request", error.detail, dict(error.headers or {}))
+        case SupervisorError():
+            return supervisor_refusal(error)
+        case AnswerError():
+            return refusal(409 if error.settled else 404, "settled" if error.settled else "unknown", str(error))
+        case ChoiceError():
+            return refusal(403, "choice", str(error))
+        case FolderError():
+            return refusal(403, "folder", str(error))
+        case _:  # CLINotFoundError
+            advice = str(error).replace("ClaudeOptions(cli_path=...)", "options.cli_path of a profile")
+            return refusal(503, "cli", advice)

@@ -107,10 +107,10 @@ class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
     ended: bool
     exitCode: int | None
     open: list[str | float]
-    queued: list[str] = []
-    model: str | None = None
-    permissionMode: str | None = None
-    abilities: int = 0
+    queued: list[str]
+    model: str | None
+    permissionMode: str | None
+    abilities: int
 
 
 class _Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="cut"):
@@ -473,18 +473,18 @@ async def follow_raw(lines: Lines) -> AsyncGenerator[Batch | Signal]:
 
 
 def _state(ended: Ended | None, open: list[str | float], abilities: Abilities | None = None) -> Signal:
-    code = None if ended is None else ended.exit_code
-    state = _State(ended=ended is not None, exitCode=code, open=open)
-    if abilities is not None:
-        queued = [] if ended else list(abilities.queued)
-        state = msgspec.structs.replace(
-            state,
-            queued=queued,
+    abilities = abilities or Abilities()
+    return _signal(
+        _State(
+            ended=ended is not None,
+            exitCode=None if ended is None else ended.exit_code,
+            open=open,
+            queued=[] if ended else list(abilities.queued),
             model=abilities.model,
             permissionMode=abilities.mode,
             abilities=abilities.changes,
         )
-    return _signal(state)
+    )
 
 
 def _signal(message: _State | _Cut | _Older) -> Signal:

@@ -11,7 +11,7 @@ MAX_ENTRIES = 20_000
 #: Maximum number of paths to return.
 MAX_FOUND = 50
 #: Folders of generated or installed files, which are not searched.
-_SKIPPED = frozenset({"__pycache__", "node_modules", "target", "venv"})
+_SKIPPED = frozenset({".git", "__pycache__", "node_modules", "target", "venv"})
 
 
 def find_files(root: str, sought: str) -> list[str]:
@@ -52,7 +52,7 @@ def _paths(root: str, *, hidden: bool) -> Iterator[str]:
                     continue
                 path = os.path.join(folder, entry.name)
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _SKIPPED and entry.name != ".git":
+                    if entry.name not in _SKIPPED:
                         waiting.append(path)
                 elif entry.is_file(follow_symlinks=False):
                     yield path
