@@ -1,19 +1,20 @@
 """The protocol as msgspec Structs: one class for each message, block, event, request and hook.
 
-A class defines the tag, the side that sends the message and, for a request, the class of the answer. From the classes,
-``make generate`` writes ``registry`` (the union of all messages, the names of all kinds, the public names) and the
-table of the protocol in the reference. Field names are those on the wire.
+A class defines its tag, its sender and, for a request, the class of the answer. Fields have the names on the wire.
+``make generate`` writes ``registry`` from the classes: the union of all messages, the names of all kinds, and the
+public names.
 
-- ``conversation``: messages of the user and the model, origins of prompts, results, objects of the Messages API
-- ``blocks``: the parts of a message's content
-- ``system``: what the CLI reports about itself
-- ``control``: the requests of both sides, their envelopes and answers, and the parts of these
-- ``hooks``: the input of a hook, and its output
-- ``notices``: all other messages of the CLI; ``dialects``: messages that only other agents send
-- ``unknown`` and ``invalid``: objects and lines without a class
-- ``base``: the base classes; ``union`` and ``vocabulary``: find the class of a line; ``tolerant``: builds a message
-from
-  a line with unknown parts
+- ``conversation``: user and assistant messages, results, and objects of the Messages API
+- ``blocks``: content blocks
+- ``system``: the CLI's reports about itself
+- ``control``: requests of both sides and their answers
+- ``hooks``: inputs and outputs of hooks
+- ``notices``: all other messages of the CLI
+- ``dialects``: messages of other agents
+- ``unknown``, ``invalid``: objects and lines without a class
+- ``base``: the base classes
+- ``union``, ``vocabulary``: find the class of a line
+- ``tolerant``: builds a message from a line with unknown parts
 """
 
 from __future__ import annotations

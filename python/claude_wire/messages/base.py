@@ -1,20 +1,19 @@
-"""The base classes of all messages and their parts, and how a field distinguishes null, absent and a value.
+"""The base classes of messages and their parts.
 
-How to declare a field that may be null or absent:
+Declare a field that may be null or absent as follows:
 
 =====================  ==========================  =================================  =======================
 on the wire            annotation and default      decoded when absent / when null    encoded when ``None``
 =====================  ==========================  =================================  =======================
-always there, or null  ``T | None = null()``       ``None`` / ``None``                as ``null``, always
+present, may be null   ``T | None = null()``       ``None`` / ``None``                as ``null``
 may be absent          ``T | None = None``         ``None`` / ``None``                left out
-both, and they differ  ``T | None | UnsetType``    ``UNSET`` / ``None``               as ``null``; ``UNSET`` is left out
+absent is not null     ``T | None | UnsetType``    ``UNSET`` / ``None``               as ``null``; ``UNSET`` is left out
 =====================  ==========================  =================================  =======================
 
-``UNSET`` (from msgspec) is false in a condition, as ``None`` is.
+``UNSET`` (from msgspec) is false in a condition, like ``None``.
 
-Declare fields in the order in which the CLI writes them, rare ones last: for each key, msgspec searches the fields from
-the last match on, and compares a key out of order with all fields. A recorded ``result`` with 27 keys takes 106
-comparisons in this order, and 549 in another order.
+Declare fields in the CLI's order, rare ones last, because msgspec searches a key's field from the previous key's field
+on. A recorded ``result`` with 27 keys takes 106 comparisons in this order, and 549 in another.
 """
 
 # Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
@@ -41,12 +40,12 @@ else:
     #: A JSON number as received: ``5432`` stays an int and ``5432.0`` a float.
     Number = int | float
 
-#: Maximum number of content characters in a repr, because prompts and tool output do not belong in logs.
+#: Maximum number of characters of content in a repr, because prompts and tool output do not belong in logs.
 REPR_CHARS = 80
 
 #: The key that msgspec's own encoders write for ``Wire.extra``. This library writes the items of ``extra`` instead.
 EXTRA_KEY = "(extra)"
-#: The bytes that msgspec writes before the items of an ``extra``. A program's dict may have the same key.
+#: The bytes that msgspec writes before an ``extra``. The key may also be from a program's dict.
 EXTRA_BYTES = f'"{EXTRA_KEY}":'.encode()
 _encode_json = msgspec.json.Encoder().encode
 
@@ -73,10 +72,10 @@ if TYPE_CHECKING:
 else:
 
     class Extra(dict):
-        """The type of ``Wire.extra``, for which msgspec accepts no JSON value.
+        """The type of ``Wire.extra``. msgspec accepts no JSON value for this type.
 
-        So msgspec refuses a line that really has the key :data:`EXTRA_KEY`. Such a line is then built piece by piece,
-        like all lines with a key that has no field.
+        If a line has the key :data:`EXTRA_KEY`, msgspec therefore refuses the line, like any line with an unknown key,
+        and ``tolerant`` builds the message.
         """
 
     Extra = Annotated[Extra, msgspec.Meta(extra_json_schema={"type": "object"})]
@@ -84,15 +83,15 @@ else:
 
 class _Short(reprlib.Repr):
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:
-        # The inherited method sorts all keys first.
+        # The inherited method would sort all keys, even if it shows only four.
         if level <= 0:
             return "{...}"
         shown = [f"{self.repr1(k, level - 1)}: {self.repr1(v, level - 1)}" for k, v in islice(x.items(), self.maxdict)]
         return "{" + ", ".join(shown) + (", ...}" if len(x) > self.maxdict else "}")
 
     def repr_instance(self, x: Any, level: int) -> str:
-        # The inherited method calls ``repr(x)``, which starts to count levels again. That takes exponential time in the
-        # depth.
+        # The inherited method calls `repr(x)`, which counts levels from the start and so takes time that is exponential
+        # in the depth.
         return _named(x, level - 1) if isinstance(x, Wire) else super().repr_instance(x, level)
 
 
@@ -104,7 +103,7 @@ _short.maxlevel = 3
 
 @cache
 def _repr_order(cls: type[Wire]) -> tuple[str, ...]:
-    """Return the attributes that a class's repr shows, in order."""
+    """Return the names of the attributes in a class's repr, in order."""
     fields = [field for field in cls.__struct_fields__ if field not in cls.repr_first and field != cls.repr_unwraps]
     fields.sort(key=REPR_LAST.__contains__)
     return (*cls.repr_first, *fields)
@@ -127,23 +126,20 @@ def short_repr(name: str, fields: list[tuple[str, Any]], level: int = _short.max
 
 
 def constant(value: T) -> T:
-    """Define a field that is always written, with this value.
-
-    ``omit_defaults`` leaves out a plain default, but not a default of a factory.
-    """
+    """Define a field with a default that is always encoded. ``omit_defaults`` does not omit a factory's default."""
     field: T = msgspec.field(default_factory=lambda: value)
     return field
 
 
 def null() -> Any:
-    """Define a field that is ``None`` by default and always written (as ``null``), because readers expect the key."""
+    """Define a field that is ``None`` by default, and encoded as ``null``, because readers expect the key."""
     return constant(None)
 
 
 class ByHand(msgspec.StructMeta):
     """The metaclass of messages that users construct. The error for a wrong argument suggests the right field.
 
-    Calling such a class takes 0.7 µs more. Decoding does not call classes.
+    Construction takes 0.7 µs more. Decoding does not use this.
     """
 
     if not TYPE_CHECKING:  # type checkers read the arguments from the fields
@@ -164,22 +160,19 @@ class ByHand(msgspec.StructMeta):
 
 
 class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
-    """The base class of all messages and their parts.
+    """The base class of messages and their parts.
 
-    Instances are immutable. The garbage collector does not track them, because decoded JSON is a tree and has no
-    cycles. Do not put a message into a list or dict inside the same message: such a cycle is never freed.
+    Instances are immutable. The garbage collector does not track them, because decoded JSON has no cycles. Do not put a
+    message into a list or dict of the same message: such a cycle is never freed.
 
-    Each object keeps the keys that have no field in :attr:`extra`, and :func:`~claude_wire.encode` and :meth:`to_dict`
-    write them again. So a host passes on the messages of a newer CLI without a loss. msgspec's own functions do not
-    support this: its decoders refuse such a key, and its encoders write ``extra`` as a nested object.
+    Keys without a field are in :attr:`extra`, and :func:`~claude_wire.encode` and :meth:`to_dict` write them again. A
+    host thus passes on messages of a newer CLI without a loss. msgspec's own decoders refuse such keys, and its
+    encoders write ``extra`` as a nested object.
     """
 
     extra: Extra = msgspec.field(default=None, name=EXTRA_KEY)
-    """The keys of the object that the class has no field for, as plain objects; None if there are none.
-
-    When encoded, they come after the fields. A key that a field has written is not written again.
-    """
-    # msgspec evaluates a base's annotations again for each subclass, which takes 5 ms for each that is a string.
+    """The keys without a field, encoded after the fields unless a field has the same key; None if there are none."""
+    # Not a string: msgspec would evaluate the string again for each subclass, which takes 5 ms.
     __annotations__["extra"] = Extra
 
     if TYPE_CHECKING:
@@ -189,10 +182,10 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=Tr
     repr_first = ()
     """Attributes that a repr shows first."""
     repr_unwraps = ""
-    """A field that a repr leaves out, because attributes in :attr:`repr_first` show its content; empty for none."""
+    """A field that a repr omits, because attributes in :attr:`repr_first` show its content; empty for none."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object as plain Python objects, with names and presence as on the wire."""
+        """Return the JSON object as plain Python objects, with the same keys as on the wire."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
@@ -201,12 +194,12 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=Tr
 
 
 def wire_fields(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
-    """Return a class's fields that are keys on the wire: all but ``extra``."""
+    """Return a class's fields, without ``extra``."""
     return [field for field in msgspec.structs.fields(cls) if field.encode_name != EXTRA_KEY]
 
 
 def to_plain(value: Any, *, keep_raw: bool = False) -> Any:
-    """Convert a value, which may contain messages, to plain Python objects. Items of ``extra`` become keys.
+    """Convert messages anywhere in a value to plain Python objects. Items of ``extra`` become keys.
 
     Args:
         keep_raw: do not convert ``msgspec.Raw`` objects.
@@ -218,7 +211,7 @@ def to_plain(value: Any, *, keep_raw: bool = False) -> Any:
 
 
 def _may_have_extra(value: Any) -> bool:
-    """Return False if no message in a value has an ``extra``. Encoding takes a tenth of the time of the walk."""
+    """Return False if no message in a value has an ``extra``. This takes a tenth of the time of :func:`_put_extra`."""
     try:
         return EXTRA_BYTES in _encode_json(value)
     except (OverflowError, TypeError, ValueError, RecursionError):  # JSON cannot express the value
@@ -231,7 +224,7 @@ def _put_extra(value: Any, plain: Any) -> None:
     while pairs:
         value, plain = pairs.pop()
         if isinstance(value, dict):
-            # Pair the values by position, because msgspec converts keys. If two keys have become the same key, the
+            # Pair the values by position, because msgspec converts keys. If two keys became equal, skip the dict: the
             # pairs are unknown.
             if len(value) == len(plain):
                 pairs += zip(value.values(), plain.values(), strict=True)
@@ -248,15 +241,15 @@ def _put_extra(value: Any, plain: Any) -> None:
                 plain.setdefault(key, item)
 
 
-#: The sender of a message: the CLI or another agent, the host, or both.
+#: Who sends a message: the CLI or another agent, the host, or both.
 Sender: TypeAlias = Literal["agent", "host", "both"]
 
 
 class MessageBase(Wire, tag_field="type", tag="", frozen=True):
-    """The base class of all messages. To add a message, write a subclass, and run ``make generate``.
+    """The base class of messages. To add a message, write a subclass, and run ``make generate``.
 
-    ``tag`` is the message's ``type``. Messages of type ``system`` and ``result`` derive from :class:`SystemMessage`
-    and :class:`ResultMessage`, and have a ``subtype`` field with a :func:`constant`.
+    ``tag`` is the ``type``. Classes for the types ``system`` and ``result`` derive from :class:`SystemMessage` and
+    :class:`ResultMessage`, and have a :func:`constant` field ``subtype``.
     """
 
     if TYPE_CHECKING:
@@ -267,7 +260,7 @@ class MessageBase(Wire, tag_field="type", tag="", frozen=True):
 
 
 class NoOther(Wire, tag_field="type", tag="", frozen=True):
-    """A second member for a union with only one class, because msgspec checks tags only in unions of two classes."""
+    """A second member for a union of one class, because msgspec checks tags only in unions of two or more classes."""
 
     def __post_init__(self) -> None:
         raise ValueError("unknown type")

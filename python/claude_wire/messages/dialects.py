@@ -1,7 +1,4 @@
-"""Messages that the current Claude Code CLI does not have, but dialects of other agents.
-
-Three dialects add messages: those of miriad-code and of CLI 2.1.7, and the ``permission_request`` dialect.
-"""
+"""Messages of other dialects than the current CLI's: of miriad-code, of CLI 2.1.7, and of ``permission_request``."""
 
 from __future__ import annotations
 
@@ -13,15 +10,12 @@ from claude_wire.messages.conversation.results import ErrorInfo
 from claude_wire.messages.system import SystemMessage
 from claude_wire.messages.unknown import OrUnknownBlock
 
-#: Members in which agents may put the tool of a permission request.
+#: Keys under which an agent may put the tool of a permission request.
 _NESTED = ("tool", "tool_use", "request")
 
 
 class ControlMessage(MessageBase, tag="control", kw_only=True, frozen=True):
-    """The host interrupts the turn or asks for the status, in miriad-code's dialect.
-
-    It has no request id. The current CLI uses an ``interrupt`` control request instead.
-    """
+    """The host interrupts the turn or asks for the status, in miriad-code's dialect, without a request id."""
 
     sent_by: ClassVar[Sender] = "host"
 
@@ -31,7 +25,7 @@ class ControlMessage(MessageBase, tag="control", kw_only=True, frozen=True):
 
 
 class QueuedMessage(SystemMessage, kw_only=True, frozen=True):
-    """A prompt that was sent during a turn waits in the queue, in miriad-code's dialect."""
+    """The agent queued a prompt that arrived during a turn, in miriad-code's dialect."""
 
     subtype: Literal["queued"] = constant("queued")
     position: int
@@ -39,7 +33,7 @@ class QueuedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class InjectedMessage(SystemMessage, kw_only=True, frozen=True):
-    """Waiting prompts were put into the running turn as one user message, in miriad-code's dialect."""
+    """The agent added queued prompts to the running turn as one user message, in miriad-code's dialect."""
 
     subtype: Literal["injected"] = constant("injected")
     message_count: int
@@ -49,7 +43,7 @@ class InjectedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ConsolidationMessage(SystemMessage, kw_only=True, frozen=True):
-    """The numbers of entries that a consolidation has created, changed and archived, in miriad-code's dialect."""
+    """The number of entries that a consolidation created, changed and archived, in miriad-code's dialect."""
 
     subtype: Literal["consolidation"] = constant("consolidation")
     entries_created: int
@@ -59,9 +53,9 @@ class ConsolidationMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class InterruptedMessage(SystemMessage, kw_only=True, frozen=True):
-    """The turn was interrupted, in miriad-code's dialect. The result that follows is a :class:`ResultCancelled`.
+    """The turn was interrupted, in miriad-code's dialect. The fields are not documented. See ``extra`` for other keys.
 
-    Its fields are not documented. Keys without a field here are in ``extra``.
+    A :class:`ResultCancelled` may follow.
     """
 
     subtype: Literal["interrupted"] = constant("interrupted")
@@ -69,18 +63,15 @@ class InterruptedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
-    """The result of a tool call as a ``system`` message, in two dialects.
-
-    The current CLI sends a :class:`UserMessage` instead.
-    """
+    """The result of a tool call as a ``system`` message, in two dialects. Others send a :class:`UserMessage`."""
 
     subtype: Literal["tool_result"] = constant("tool_result")
     tool_result: ToolResultBlock | OrUnknownBlock | None = None
-    """The whole block. Only in miriad-code's dialect."""
+    """The whole block; only in miriad-code's dialect."""
     tool_use_id: str | None = None
-    """The ``id`` of the tool call. Only in CLI 2.1.7."""
+    """The ``id`` of the tool call; only in CLI 2.1.7."""
     content: str | list[ContentBlock] | None = None
-    """The result: a text, or blocks. Only in CLI 2.1.7."""
+    """The result, as text or blocks; only in CLI 2.1.7."""
 
 
 class SystemErrorMessage(SystemMessage, kw_only=True, frozen=True):
@@ -88,34 +79,33 @@ class SystemErrorMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["error"] = constant("error")
     message: str | None = None
-    """The error as a text. Only in miriad-code's dialect."""
+    """The error as text; only in miriad-code's dialect."""
     error: ErrorInfo | None = None
-    """The error as an object. Only in the ``permission_request`` dialect."""
+    """The error as an object; only in the ``permission_request`` dialect."""
 
 
 class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
-    """The agent asks whether it may use a tool, in the ``permission_request`` dialect.
+    """The agent asks whether it may run a tool, in the ``permission_request`` dialect.
 
-    The host answers with a :class:`PermissionReply`. Only type and subtype are certain. The tool and its input may
-    also be in a nested object: see :attr:`call`. All other keys are in ``extra``.
+    The host answers with a :class:`PermissionReply`. Agents use different keys: read :attr:`call`.
     """
 
     subtype: Literal["permission_request"] = constant("permission_request")
     tool_name: str | None = None
-    """The name of the tool, or None if another key has it."""
+    """The name of the tool, unless another key has the name."""
     input: dict[str, Any] | None = None
-    """The input of the tool, or None if another key has it."""
+    """The input of the tool, unless another key has the input."""
     name: str | None = None
-    """The name of the tool, as another key for ``tool_name``."""
+    """Another key for ``tool_name``."""
     args: dict[str, Any] | None = None
-    """The input of the tool, as another key for ``input``."""
+    """Another key for ``input``."""
 
     @property
     def call(self) -> tuple[str, dict[str, Any]] | None:
-        """The name of the tool and its input; None if the request is ambiguous. Deny such a request.
+        """The name of the tool and its input; None if the request is ambiguous. Deny an ambiguous request.
 
-        Both may also be inside an object ``tool``, ``tool_use`` or ``request``. A request with two different names, or
-        without a name, is ambiguous, and so is a request whose input must be in an unknown key.
+        Both may also be in an object ``tool``, ``tool_use`` or ``request``. A request is ambiguous if it has no name,
+        two different names or inputs, or no input but an unknown key that may have the input.
         """
         extra = self.extra or {}
         places: list[dict[str, Any]] = [
@@ -137,28 +127,25 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PermissionReply(MessageBase, tag=False, frozen=True):
-    """The host's answer to a :class:`PermissionRequestMessage`: a bare ``{"allow": true}``.
-
-    It has neither ``type`` nor id. It is recognised by the key ``allow``. All other keys are in ``extra``.
-    """
+    """The host's answer to a :class:`PermissionRequestMessage`: ``{"allow": true}``, without a type and an id."""
 
     sent_by: ClassVar[Sender] = "host"
 
     allow: bool
     """True if the tool may run."""
     updatedInput: dict[str, Any] | None = None
-    """The input to use instead of the input of the request; None to leave it unchanged."""
+    """The tool's new input; None to keep the input."""
 
 
 class ToolResultMessage(MessageBase, tag="tool_result", kw_only=True, frozen=True):
     """The result of a tool call as a separate message, in the ``permission_request`` dialect.
 
-    It shares its tag with :class:`ToolResultBlock`, but has ``result`` rather than ``content``.
+    The tag is the same as of :class:`ToolResultBlock`, but the result is in ``result``, not in ``content``.
     """
 
     tool_use_id: str
     """The ``id`` of the tool call."""
     result: ContentBlock | str | list[ContentBlock]
-    """The result: a content block, a text, or a list of blocks."""
+    """The result, as a content block, a text, or a list of blocks."""
     is_error: bool | None = None
     """True if the tool failed or was refused."""

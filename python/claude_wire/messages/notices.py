@@ -15,7 +15,7 @@ class KeepAlive(MessageBase, tag="keep_alive", frozen=True):
     sent_by: ClassVar[Sender] = "both"
 
     startup_mark: str | None = None
-    """The name of a step of the start that the CLI has passed; only for an SDK that asks for these marks."""
+    """The step of its start that the CLI just finished; only for an SDK that asks for these marks."""
 
 
 class SubagentRetry(Wire, kw_only=True, frozen=True):
@@ -174,10 +174,10 @@ class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=Tr
     """
 
     new_conversation_id: str
-    """The id of the new conversation. Observed: the same as ``uuid``."""
+    """The id of the new conversation; observed: the same as ``uuid``."""
     # one of clear, plan_mode_exit, fresh_session, onboarding
     trigger: str | None = None
-    """The cause. Treat an unknown word like None."""
+    """The cause; treat an unknown word like None."""
     user_message_uuid: str | None = None
     """The uuid of the ``/clear`` prompt; None for other triggers."""
     timestamp: str | None = None
@@ -185,7 +185,7 @@ class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=Tr
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None
-    """The id of the old session. The next :class:`InitMessage` has the new one."""
+    """The id of the old session; the next :class:`InitMessage` has the new id."""
     user_message_from_human: bool | None = None
 
 

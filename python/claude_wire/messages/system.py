@@ -25,7 +25,7 @@ class SystemMessage(MessageBase, tag="system", kw_only=True, frozen=True):
 
 
 class InitMcpServer(Wire, frozen=True):
-    """An MCP server at the start of a turn."""
+    """An MCP server of the session."""
 
     name: str
     status: str
@@ -43,18 +43,18 @@ class InitPlugin(Wire, kw_only=True, frozen=True):
     source: str | None = None
     """The plugin with its marketplace, such as ``plug@inline``."""
     version: str | None = None
-    """The version in the plugin's ``plugin.json``; None if the file does not name a version."""
+    """The version in the plugin's ``plugin.json``, if any."""
 
 
 class PluginManagedLock(Wire, frozen=True):
-    """The managed setting that kept a copy of a plugin from loading."""
+    """The managed setting because of which the CLI did not load a copy of a plugin."""
 
     plugin_enabled: bool
-    """True: the setting turns the plugin on, but not from this copy. False: it turns the plugin off."""
+    """True if the setting enables another copy of the plugin, False if it disables the plugin."""
     name: str
-    """The name of the plugin, as the setting spells it."""
+    """The name of the plugin in the setting."""
     marketplace: str | None = None
-    """The marketplace of the plugin; None if the setting names no marketplace."""
+    """The marketplace of the plugin, if the setting names one."""
 
 
 class PluginError(Wire, kw_only=True, frozen=True):
@@ -67,23 +67,23 @@ class PluginError(Wire, kw_only=True, frozen=True):
     message: str
     """The error as a text for the user."""
     path: str | None = None
-    """The directory or archive, if it did not load at all."""
+    """The directory or archive, if the CLI could not load any of it."""
     managed_lock: PluginManagedLock | None = None
-    """The managed setting that refuses this copy; None for other errors."""
+    """The managed setting that refuses the plugin; None for other errors."""
 
 
 class InitMessage(SystemMessage, kw_only=True, frozen=True):
     """Describes the session: directory, model, tools, permission mode, commands and more.
 
-    The CLI sends it at the start of every turn. The newest one counts, because model and session may have changed.
-    Older CLIs and dialects leave out many fields.
+    The CLI sends this at the start of each turn. Use the newest, because model and session may have changed. Older CLIs
+    and dialects omit many fields.
     """
 
     subtype: Literal["init"] = constant("init")
     cwd: str | None = None
     """The working directory."""
     tools: list[str | dict[str, Any]] | None = None
-    """The tools of the model: names, or objects in some dialects. :attr:`tool_names` has the names."""
+    """The model's tools: names, or objects in some dialects; read :attr:`tool_names` for the names."""
     mcp_servers: list[InitMcpServer] | None = None
     """The MCP servers, and whether each is connected."""
     model: str | None = None
@@ -107,13 +107,13 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     plugins: list[InitPlugin] | None = None
     """The plugins that are loaded."""
     capabilities: list[str] | None = None
-    """The protocol features that this CLI supports, such as ``interrupt_receipt_v1``. Ignore unknown ones."""
+    """The protocol features that this CLI supports, such as ``interrupt_receipt_v1``; ignore unknown ones."""
     analytics_disabled: bool | None = None
     product_feedback_disabled: bool | None = None
     served_by_anthropic: bool | None = None
-    """Whether requests go to Anthropic's own API. Observed: false with another base URL."""
+    """Whether requests go to Anthropic's own API; observed: false with another base URL."""
     memory_paths: dict[str, Any] | None = None
-    """Folders with memories, by kind. Observed: only the kind ``auto``."""
+    """Folders with memories, by kind; observed: only the kind ``auto``."""
     original_cwd: str | None = None
     """The working directory at the start of the CLI, before any change of ``cwd``."""
     additional_directories: list[str] | None = None
@@ -144,9 +144,9 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     effort: str | UnsetType | None = UNSET
     """The effort level of the next message; null if the CLI sends no effort to the API."""
     timestamp: str | None = None
-    """When the message was written, in ISO 8601. Only the ``permission_request`` dialect has it."""
+    """When the message was written, in ISO 8601; only in the ``permission_request`` dialect."""
     models: list[Any] | None = None
-    """Only CLI 2.1.7 has it."""
+    """Only in CLI 2.1.7."""
     startup_timing: dict[str, Any] | None = None
     plugin_warnings: list[dict[str, Any]] | None = None
     mcp_server_errors: list[dict[str, Any]] | None = None
@@ -179,7 +179,7 @@ class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
     name: str | None = None
     """The plugin or marketplace; None for the whole installation."""
     error: str | None = None
-    """Why the installation failed. The text may come from a plugin's author: do not trust it."""
+    """Why the installation failed, as untrusted text, which may come from a plugin's author."""
 
 
 # --- what the CLI is busy with ----------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["status"] = constant("status")
     # one of compacting, requesting
     status: str | None = null()
-    """The activity. Null ends ``compacting`` or reports a permission mode; ``requesting`` has no message at its end."""
+    """The activity; null at the end of ``compacting``, or with a new permission mode. Nothing ends ``requesting``."""
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
     """The new permission mode; None if it has not changed."""
@@ -201,9 +201,9 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     compact_error: str | None = None
     """Why the compaction failed."""
     running: bool | None = None
-    """True during a turn. Only in miriad-code's dialect, in the answer to a status request."""
+    """True during a turn; only in miriad-code's dialect, in the answer to a status request."""
     queued_messages: int | None = None
-    """The number of waiting prompts. Only in miriad-code's dialect, with ``running``."""
+    """The number of waiting prompts; only in miriad-code's dialect, with ``running``."""
     user_message_uuids: list[str] | None = None
     """The uuids of all prompts that this turn answers."""
     compact_output_chars: int | None = None
@@ -212,9 +212,9 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ControlRequestProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """The CLI is handling the host's control request, and has not answered it yet.
+    """The CLI is handling a control request of the host. The answer comes later.
 
-    The fields about a retry are present only if ``status`` is ``api_retry``.
+    Only with the status ``api_retry``, the fields about a retry are present.
     """
 
     subtype: Literal["control_request_progress"] = constant("control_request_progress")
@@ -222,7 +222,7 @@ class ControlRequestProgressMessage(SystemMessage, kw_only=True, frozen=True):
     """The id of the control request."""
     # one of api_retry, started
     status: str
-    """``started``: the work has begun. ``api_retry``: a request to the API has failed and is repeated."""
+    """``started``: the CLI began to work; ``api_retry``: an API request failed, and the CLI repeats it."""
     attempt: int | None = None
     """The number of this retry, from 1."""
     max_retries: int | None = None
@@ -304,7 +304,7 @@ class SessionStateChangedMessage(SystemMessage, kw_only=True, frozen=True):
     state: str
     """``requires_action``: the CLI waits for an answer of the host."""
     sdk_host_only: bool | None = None
-    """True if the message is for the SDK, which does not pass it on to its caller."""
+    """True if the message is only for the SDK, not for the SDK's caller."""
 
 
 class SessionTitleChangedMessage(SystemMessage, kw_only=True, frozen=True):
@@ -418,7 +418,7 @@ class SessionWritesLostMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["session_writes_lost"] = constant("session_writes_lost")
     # one of ENOSPC, EDQUOT
     error_code: str
-    """``ENOSPC``: the disk is full. ``EDQUOT``: its quota is used up."""
+    """``ENOSPC``: the disk is full; ``EDQUOT``: the quota is used up."""
     lost: list[str]
     """``transcript``, ``global_config`` (the file ``~/.claude.json``) or both; later CLIs may list more."""
     transcript_session_ids: list[str] | None = None
@@ -443,7 +443,7 @@ class MemoryRecallMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["memory_recall"] = constant("memory_recall")
     # one of select, synthesize
     mode: str
-    """``select``: the memories are unchanged. ``synthesize``: a model combined them into one text."""
+    """``select``: the memories are unchanged; ``synthesize``: a model combined them into one text."""
     memories: list[RecalledMemory]
 
 
@@ -494,7 +494,7 @@ class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["task_started"] = constant("task_started")
     task_id: str
     run_id: str | None = None
-    """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
+    """The id of this run of the task; a resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     tool_use_id: str | None = None
     """The tool call that started the task."""
     description: str
@@ -528,11 +528,11 @@ class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["task_progress"] = constant("task_progress")
     task_id: str
     run_id: str | None = None
-    """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
+    """The id of this run of the task; a resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     tool_use_id: str | None = None
     """The tool call that started the task."""
     description: str
-    """The current step, in a few words. It does not describe the whole task."""
+    """The current step, not the whole task, in a few words."""
     subagent_type: str | None = None
     """The type of the subagent, such as ``general-purpose``; None for other tasks."""
     usage: TaskUsage
@@ -570,9 +570,9 @@ class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["task_updated"] = constant("task_updated")
     task_id: str | None = None
     run_id: str | None = None
-    """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
+    """The id of this run of the task; a resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     patch: TaskPatch | None = None
-    """The changes. A final status ends the task."""
+    """The changes; a final status ends the task."""
 
 
 class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
@@ -584,7 +584,7 @@ class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["task_notification"] = constant("task_notification")
     task_id: str
     run_id: str | None = None
-    """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
+    """The id of this run of the task; a resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     tool_use_id: str | None = None
     """The tool call that started the task."""
     # one of completed, failed, stopped
@@ -616,7 +616,7 @@ class BackgroundTask(Wire, kw_only=True, frozen=True):
 
     task_id: str
     run_id: str | None = None
-    """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
+    """The id of this run of the task; a resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     task_type: str
     """``local_agent`` for a subagent, ``local_bash`` for a shell command, or another word."""
     subagent_type: str | None = None
@@ -694,7 +694,7 @@ class TaskListStatusesMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["task_list_statuses"] = constant("task_list_statuses")
     statuses: list[TaskListStatus]
-    """The tasks that changed. The status of any other task is unchanged."""
+    """The tasks whose status changed."""
 
 
 # --- hooks that the CLI runs ------------------------------------------------------------------------------------------
@@ -757,7 +757,7 @@ class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
     outcome: str | None = None
     """How the hook ended."""
     response: dict[str, Any] | None = None
-    """The hook's answer. Only CLI 2.1.7 has it."""
+    """The hook's output; only in CLI 2.1.7."""
 
 
 # --- a summary takes the place of older messages ----------------------------------------------------------------------
@@ -857,10 +857,10 @@ class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     """Always ``refusal``."""
     # one of retry, revert, sticky
     direction: str
-    """``retry``: the fallback model gets the prompt. Current CLIs write no other word."""
+    """``retry``, the only word of current CLIs: the fallback model gets the prompt."""
     # one of session, local
     scope: str | None = None
-    """``session``: the session changes its model. ``local``: only this answer does. None means ``session``."""
+    """``session`` or None: the session's model changes; ``local``: only this answer is from the fallback model."""
     original_model: str
     fallback_model: str
     request_id: str | None = null()
@@ -870,7 +870,7 @@ class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     api_refusal_explanation: str | UnsetType | None = UNSET
     """The API's explanation, for display only; null if there is none."""
     retracted_message_uuids: list[str] | None = None
-    """The uuids of messages that are withdrawn. A front end should hide them."""
+    """The uuids of withdrawn messages, which a front end should hide."""
     refused_user_message_uuid: str | UnsetType | None = UNSET
     """The uuid of the prompt that was refused; null if it was not a user's."""
     content: str

@@ -1,8 +1,8 @@
-"""Messages, blocks, events and other parts for which this library has no class.
+"""Messages, blocks, events and other objects without a class.
 
-Each is a ``dict`` with the JSON object as received. Programs can read it, and encoding gives the same JSON again. A
-part is unknown if no class has its tag (a newer CLI sent it, or another agent), or if its fields do not fit the class;
-``reason`` says which. In a ``match``, put ``case UnknownMessage():`` before any mapping pattern.
+Each is a ``dict`` with the JSON object as received, which encodes to the same JSON. An object is unknown if no class
+has its tag (a newer CLI or another agent sent it), or if a field does not fit the class; ``reason`` says which. In a
+``match``, put ``case UnknownMessage():`` before any mapping pattern.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 
 class Unknown(dict[str, Any]):
-    """The base class of unknown values: a JSON object as received, and the reason why it has no class."""
+    """The base class of unknown objects: a JSON object as received, and the reason why it has no class."""
 
     __slots__ = ("_reason",)
 
     tag_fields: ClassVar[tuple[str, ...]] = ("type",)
-    """The keys that may hold the tag of such an object. The first one that is present counts."""
+    """The keys that may have the object's tag. The first key that is present counts."""
 
     _reason: str
 
     @classmethod
     def because(cls, value: dict[str, Any], reason: str) -> Self:
-        """Create an unknown value from a JSON object. ``reason`` says why the object has no class."""
+        """Create an unknown object. ``reason`` says why the JSON object ``value`` has no class."""
         unknown = cls(value)
         unknown._reason = reason
         return unknown
 
     @property
     def reason(self) -> str:
-        """Why the value is unknown: ``"unknown type"`` (or subtype, ...), or which part does not fit, and why."""
+        """Why there is no class: ``"unknown type"`` (or subtype, …), or the path of the wrong field and its problem."""
         return getattr(self, "_reason", "")
 
     @property
@@ -57,7 +57,7 @@ class Unknown(dict[str, Any]):
 
 
 class UnknownMessage(Unknown):
-    """A line that is a JSON object, but not a message that this library knows."""
+    """A line of an unknown type, or with a field that does not fit its type."""
 
     __slots__ = ()
 
@@ -108,7 +108,7 @@ class UnknownObject(Unknown):
 
 
 def unknown_class(members: Iterable[type]) -> type[Unknown]:
-    """Return the class for values that fit none of these members of a union."""
+    """Return the class for objects that do not fit any of these members of a union."""
     return _BY_MEMBERS.get(frozenset(members), UnknownObject)
 
 

@@ -1,6 +1,6 @@
-"""The content blocks of messages of users, models and tools.
+"""The content blocks of user and assistant messages.
 
-The open union :data:`ContentBlock` also has the blocks of ``text``, ``media`` and ``server_tools``.
+The union :data:`ContentBlock` also has the blocks defined in ``text``, ``media`` and ``server_tools``.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
 
 class ThinkingBlock(Wire, tag_field="type", tag="thinking", frozen=True):
-    """The model's reasoning before it answers, with a signature that proves its origin.
+    """The model's reasoning, with a signature that proves that the model wrote it.
 
-    Both fields are empty in a streamed block start.
+    Both fields are empty in a ``content_block_start`` event.
     """
 
     thinking: str
@@ -43,7 +43,7 @@ class ThinkingBlock(Wire, tag_field="type", tag="thinking", frozen=True):
 
 
 class RedactedThinkingBlock(Wire, tag_field="type", tag="redacted_thinking", frozen=True):
-    """Reasoning that is withheld from the reader."""
+    """Reasoning that the API returns only in encrypted form."""
 
     data: str
     """Opaque; send it back unchanged."""
@@ -53,11 +53,11 @@ class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
     """The model calls a tool that the CLI or the host runs."""
 
     id: str
-    """The id of the call. Its result and the messages of its subagent repeat it."""
+    """The id of the call; its result and its subagent's messages repeat it."""
     name: str
     """The name of the tool."""
     input: Any
-    """The input, an object in practice; ``{}`` in a streamed block start, before its deltas."""
+    """The input, an object in practice; ``{}`` in a ``content_block_start`` event."""
     caller: Caller | None = None
     """The caller: the model, or code in the API's container."""
     toolset_name: str | UnsetType | None = UNSET
@@ -69,8 +69,8 @@ class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
 class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
     """The result of a tool call, inside a user message.
 
-    The CLI writes this block after the tool has run or was refused. The ``tool_use_result`` of the
-    :class:`UserMessage` around the block may have the same result in a structured form.
+    The CLI writes the block after the tool ran or was refused. :attr:`UserMessage.tool_use_result` may have the same
+    result as structured data.
     """
 
     tool_use_id: str
@@ -120,15 +120,12 @@ class FallbackInfo(Wire, frozen=True):
 
 
 class FallbackBlock(Wire, tag_field="type", tag="fallback", rename={"from_": "from"}, frozen=True):
-    """Marks where one model declined and another took over, in the middle of a message.
-
-    The block has no deltas.
-    """
+    """Marks where in a message one model declined and another took over. The block has no deltas."""
 
     from_: FallbackInfo
-    """The model that declined. The key on the wire is ``from``."""
+    """The model that declined; the key on the wire is ``from``."""
     to: FallbackInfo
-    """The model that writes everything that follows."""
+    """The model that writes the rest of the message."""
     trigger: Any = None
     """Why the first model declined."""
 
@@ -158,7 +155,7 @@ ToolChange: TypeAlias = (
 
 
 class ToolAdditionBlock(Wire, tag_field="type", tag="tool_addition", frozen=True):
-    """The model has one more tool for the rest of the conversation."""
+    """Gives the model one more tool for the rest of the conversation."""
 
     tool: ToolChange
     """A reference, or a whole tool definition, which decodes as an unknown object."""
@@ -167,7 +164,7 @@ class ToolAdditionBlock(Wire, tag_field="type", tag="tool_addition", frozen=True
 
 
 class ToolRemovalBlock(Wire, tag_field="type", tag="tool_removal", frozen=True):
-    """The model no longer has a tool, for the rest of the conversation."""
+    """Takes a tool from the model for the rest of the conversation."""
 
     tool: ToolChange
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
@@ -184,7 +181,7 @@ class BrowserStateTabEntry(Wire, kw_only=True, frozen=True):
     url: str
     """The address of the page; may be empty."""
     active: bool | None = None
-    """True for the tab in front: exactly one, if any tab is open."""
+    """True for the tab in front; if tabs are open, exactly one is in front."""
 
 
 class BrowserStateChangeTabOpened(Wire, tag_field="type", tag="tab_opened", frozen=True):
@@ -198,7 +195,7 @@ class BrowserStateChangeDownloadStarted(Wire, tag_field="type", tag="download_st
     """The browser began to download a file."""
 
     download_id: str
-    """The id of the download, which the end of the download repeats."""
+    """The id of the download; the report of its end repeats the id."""
     url: str
     """The address of the file, after all redirects."""
 
@@ -245,7 +242,7 @@ class BrowserStateBlock(Wire, tag_field="type", tag="browser_state", frozen=True
     """Tabs and downloads that the tool call opened or changed; absent if there are none."""
 
 
-#: A content block of either side, known or not.
+#: A content block of a host or an agent; :class:`UnknownBlock` if no class fits.
 ContentBlock: TypeAlias = (
     TextBlock
     | ThinkingBlock

@@ -12,7 +12,7 @@ from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
 
 class Base64ImageSource(Wire, tag_field="type", tag="base64", frozen=True):
-    """The bytes of an image in the message itself. They can make one line megabytes long."""
+    """An image inside the message. The line can be megabytes long."""
 
     # one of image/jpeg, image/png, image/gif, image/webp
     media_type: str
@@ -43,18 +43,18 @@ class ImageTransformations(Wire, frozen=True):
 
     # one of error, downsize
     oversized_image: str | None = None
-    """``error``: the API refuses the request. ``downsize``, the default: it makes the image smaller."""
+    """``error``: the API refuses the request; ``downsize``, the default: it makes the image smaller."""
 
 
 class ImageBlock(Wire, tag_field="type", tag="image", frozen=True):
-    """An image that the model is shown, in a prompt or inside a tool result.
+    """An image for the model, in a prompt or in a tool result.
 
-    Models never write one. When a tool reads an image file, the block comes inside the ``content`` of the
+    The model never writes one. If a tool reads an image file, this block is in ``content`` of the
     :class:`ToolResultBlock`.
     """
 
     source: ImageSource
-    """The image itself, or the place from which the API takes it."""
+    """The image itself, or where the API finds it."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     """Caches the prompt up to and including this block."""
     transformations: ImageTransformations | UnsetType | None = UNSET
@@ -62,7 +62,7 @@ class ImageBlock(Wire, tag_field="type", tag="image", frozen=True):
 
 
 class Base64PdfSource(Wire, tag_field="type", tag="base64", frozen=True):
-    """The bytes of a PDF in the message itself."""
+    """A PDF inside the message."""
 
     media_type: str
     """Always ``application/pdf``."""
@@ -71,7 +71,7 @@ class Base64PdfSource(Wire, tag_field="type", tag="base64", frozen=True):
 
 
 class PlainTextSource(Wire, tag_field="type", tag="text", frozen=True):
-    """A document given as plain text."""
+    """A document as plain text."""
 
     data: str
     """The text itself, not base64."""
@@ -80,9 +80,9 @@ class PlainTextSource(Wire, tag_field="type", tag="text", frozen=True):
 
 
 class ContentBlockSource(Wire, tag_field="type", tag="content", frozen=True):
-    """A document given as text or as a list of content blocks.
+    """A document as text or as a list of content blocks.
 
-    With a list, citations point to whole blocks (:class:`CitationContentBlockLocation`).
+    Citations of a list point to whole blocks (:class:`CitationContentBlockLocation`).
     """
 
     content: str | list[SourceContent]
@@ -109,27 +109,27 @@ DocumentSource: TypeAlias = (
 
 
 class DocumentBlock(Wire, tag_field="type", tag="document", kw_only=True, frozen=True):
-    """A document that the model is given to read and perhaps to cite.
+    """A document that the model can read and, if ``citations`` says so, cite.
 
-    Models never write one themselves; it also comes inside a :class:`WebFetchResultBlock`.
+    The model never writes one. A :class:`WebFetchResultBlock` also contains one.
     """
 
     source: DocumentSource
-    """The document itself, or the place from which the API takes it."""
+    """The document itself, or where the API finds it."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     """Caches the prompt up to and including this block."""
     citations: CitationsConfig | UnsetType | None = UNSET
     """Whether the model may cite from the document."""
     context: str | UnsetType | None = UNSET
-    """A text about the document that the model cannot cite."""
+    """Text about the document, which the model reads but cannot cite."""
     title: str | UnsetType | None = UNSET
     """The title, which citations repeat."""
 
 
 class SearchResultBlock(Wire, tag_field="type", tag="search_result", kw_only=True, frozen=True):
-    """One search result that the host or a tool hands to the model, with its source and title.
+    """A search result that the host or a tool gives to the model.
 
-    Not to be confused with :class:`WebSearchResultBlock`, which the API's own web search returns.
+    The API's own web search returns :class:`WebSearchResultBlock` instead.
     """
 
     content: list[TextBlock | OrUnknownBlock]

@@ -1,7 +1,7 @@
-"""Calls and results of tools that the API runs itself, between two blocks of one model message.
+"""Calls and results of tools that the API itself runs. Both are blocks of the same assistant message.
 
-They need no answer from the host. Tools that the CLI runs are ``tool_use`` and ``tool_result`` blocks in
-:mod:`claude_wire.messages.blocks.content`.
+The host does not answer these calls. For tools of the CLI and the host, see :class:`ToolUseBlock` and
+:class:`ToolResultBlock`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ class DirectCaller(Wire, tag_field="type", tag="direct", frozen=True):
 
 
 class ServerToolCaller(Wire, tag_field="type", tag="code_execution_20250825", frozen=True):
-    """Code run by the API's code execution tool made the tool call, not the model directly.
-
-    The tag names a version of that tool, ``code_execution_20250825``.
-    """
+    """Code in the API's container made the tool call. The tag names the version of the code execution tool."""
 
     tool_id: str
     """The id of the code execution call."""
@@ -44,9 +41,9 @@ class ServerToolUseBlock(Wire, tag_field="type", tag="server_tool_use", kw_only=
     """The model calls a tool that the API runs; its result follows as a later block of the same message."""
 
     id: str
-    """The id of the call. Its result repeats it."""
+    """The id of the call, which its result repeats."""
     input: Any
-    """The input of the tool; ``{}`` in a streamed block start, before its deltas."""
+    """The input of the tool; ``{}`` in a ``content_block_start`` event."""
     # one of advisor, web_search, web_fetch, code_execution, bash_code_execution, text_editor_code_execution,
     # tool_search_tool_regex, tool_search_tool_bm25
     name: str
@@ -179,17 +176,17 @@ class CodeExecutionToolResultError(Wire, tag_field="type", tag="code_execution_t
 
 
 class CodeExecutionOutputBlock(Wire, tag_field="type", tag="code_execution_output", frozen=True):
-    """A file that the code left behind."""
+    """A file that the code wrote."""
 
     file_id: str
     """The file's id in the Files API."""
 
 
 class CodeExecutionResultBlock(Wire, tag_field="type", tag="code_execution_result", kw_only=True, frozen=True):
-    """The result of code in the API's container: its output, its return code and the files that it left."""
+    """The result of code in the API's container: its output, exit code and files."""
 
     content: list[CodeExecutionOutputBlock | OrUnknownBlock]
-    """The files that the code left behind."""
+    """The files that the code wrote."""
     return_code: int
     """The exit code; 0 for success."""
     stderr: str
@@ -199,10 +196,10 @@ class CodeExecutionResultBlock(Wire, tag_field="type", tag="code_execution_resul
 class EncryptedCodeExecutionResultBlock(
     Wire, tag_field="type", tag="encrypted_code_execution_result", kw_only=True, frozen=True
 ):
-    """Like :class:`CodeExecutionResultBlock`, with standard output that only the model may read."""
+    """Like :class:`CodeExecutionResultBlock`, but only the model can read the standard output."""
 
     content: list[CodeExecutionOutputBlock | OrUnknownBlock]
-    """The files that the code left behind."""
+    """The files that the code wrote."""
     encrypted_stdout: str
     """Opaque; send it back unchanged."""
     return_code: int
@@ -237,17 +234,17 @@ class BashCodeExecutionToolResultError(
 
 
 class BashCodeExecutionOutputBlock(Wire, tag_field="type", tag="bash_code_execution_output", frozen=True):
-    """A file that the shell command left behind."""
+    """A file that the shell command wrote."""
 
     file_id: str
     """The file's id in the Files API."""
 
 
 class BashCodeExecutionResultBlock(Wire, tag_field="type", tag="bash_code_execution_result", kw_only=True, frozen=True):
-    """The result of a shell command in the API's container: its output, its return code and the files that it left."""
+    """The result of a shell command in the API's container: its output, exit code and files."""
 
     content: list[BashCodeExecutionOutputBlock | OrUnknownBlock]
-    """The files that the shell command left behind."""
+    """The files that the shell command wrote."""
     return_code: int
     """The exit code; 0 for success."""
     stderr: str
@@ -280,7 +277,7 @@ class TextEditorCodeExecutionToolResultError(
     error_code: str
     """Why the operation failed."""
     error_message: str | UnsetType | None = UNSET
-    """More about the error; null when there is nothing to add."""
+    """Details of the error; null if there are none."""
 
 
 class TextEditorCodeExecutionViewResultBlock(
@@ -349,9 +346,9 @@ class TextEditorCodeExecutionToolResultBlock(
 
 
 class ToolReferenceBlock(Wire, tag_field="type", tag="tool_reference", frozen=True):
-    """Names a tool that a search found, so that the model may call it from here on.
+    """Names a tool that a search found. From then on, the model can call the tool.
 
-    It comes in the result of the API's tool search and inside the ``content`` of a :class:`ToolResultBlock`.
+    The block is in the result of the API's tool search, or in ``content`` of a :class:`ToolResultBlock`.
     """
 
     tool_name: str
@@ -366,7 +363,7 @@ class ToolSearchToolResultError(Wire, tag_field="type", tag="tool_search_tool_re
     error_code: str
     """Why the search failed."""
     error_message: str | UnsetType | None = UNSET
-    """More about the error; null when there is nothing to add."""
+    """Details of the error; null if there are none."""
 
 
 class ToolSearchToolSearchResultBlock(Wire, tag_field="type", tag="tool_search_tool_search_result", frozen=True):
@@ -391,13 +388,13 @@ class ToolSearchToolResultBlock(Wire, tag_field="type", tag="tool_search_tool_re
 
 
 class McpToolUseBlock(Wire, tag_field="type", tag="mcp_tool_use", kw_only=True, frozen=True):
-    """The model calls a tool of an MCP server that the API itself is connected to.
+    """The model calls a tool of an MCP server that the API is connected to.
 
-    MCP servers of the CLI or the host are called through :class:`ToolUseBlock` instead.
+    A call of an MCP server of the CLI or the host is a :class:`ToolUseBlock`.
     """
 
     id: str
-    """The id of the call. Its result repeats it."""
+    """The id of the call, which its result repeats."""
     input: Any
     name: str
     """The name of the tool, without its server."""
@@ -411,9 +408,9 @@ class McpToolResultBlock(Wire, tag_field="type", tag="mcp_tool_result", kw_only=
     """The result of an MCP tool that the API called."""
 
     content: str | list[TextBlock | OrUnknownBlock] | None = None
-    """A text, or text blocks; may be missing in a prompt."""
+    """Text, or text blocks; may be absent in a prompt."""
     is_error: bool | None = None
-    """True if the tool failed; may be missing in a prompt."""
+    """True if the tool failed; may be absent in a prompt."""
     tool_use_id: str
     """The ``id`` of the tool call."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
@@ -427,11 +424,11 @@ class McpTool(Wire, frozen=True):
     """The JSON schema of the input."""
     name: str
     description: str | UnsetType | None = UNSET
-    """What the tool does, as text for the model."""
+    """A description of the tool for the model."""
 
 
 class McpToolListingBlock(Wire, tag_field="type", tag="mcp_tool_listing", frozen=True):
-    """The tools that an MCP server connected to the API offers."""
+    """The tools of an MCP server that the API is connected to."""
 
     mcp_server_name: str
     tools: list[McpTool]

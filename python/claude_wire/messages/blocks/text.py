@@ -1,4 +1,4 @@
-"""Text blocks with their citations, and the cache mark that any input block may have."""
+"""Text blocks, their citations, and :class:`CacheControl`, which any block sent to the API may have."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from claude_wire.messages.unknown import OrUnknownObject
 
 
 class CacheControl(Wire, tag_field="type", tag="ephemeral", frozen=True):
-    """Marks the end of a prompt prefix that the API is to cache.
-
-    Only blocks sent to the API have it.
-    """
+    """Marks the end of a prompt prefix for the API to cache. Only blocks sent to the API have this mark."""
 
     # one of 5m, 1h
     ttl: str | None = None
-    """How long the API keeps the prefix: five minutes or one hour. None: five minutes."""
+    """How long the API keeps the prefix; None means five minutes."""
 
 
 class CitationsConfig(Wire, frozen=True):
@@ -55,7 +52,7 @@ class CitationPageLocation(Wire, tag_field="type", tag="page_location", kw_only=
     document_title: str | UnsetType | None = UNSET
     """The title of the document; null if it has none."""
     end_page_number: int
-    """The number after that of the last page: a quote from page 3 runs from 3 to 4."""
+    """The number after the last page: 4 for a quote from page 3."""
     file_id: str | UnsetType | None = UNSET
     """The file's id in the Files API; null if the document has none."""
     start_page_number: int
@@ -63,7 +60,7 @@ class CitationPageLocation(Wire, tag_field="type", tag="page_location", kw_only=
 
 
 class CitationContentBlockLocation(Wire, tag_field="type", tag="content_block_location", kw_only=True, frozen=True):
-    """Points to a range of blocks in a document that was given as content blocks."""
+    """Points to a range of blocks in a document whose source is a list of content blocks."""
 
     cited_text: str
     """The quoted text."""
@@ -127,6 +124,6 @@ class TextBlock(Wire, tag_field="type", tag="text", frozen=True):
     text: str
     """The text; empty in a streamed block start, before its deltas."""
     citations: list[Citation] | UnsetType | None = UNSET
-    """The sources of the text. If nothing is cited, the API sends null, and most other writers no key."""
+    """The sources of the text; if there are none, null from the API and absent from most other writers."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     """Caches the prompt up to and including this block."""

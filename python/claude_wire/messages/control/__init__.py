@@ -1,1 +1,1 @@
-"""The control protocol: requests of each side, and their answers."""
+"""Control requests of both sides, and their answers."""

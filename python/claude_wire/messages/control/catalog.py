@@ -1,7 +1,7 @@
-"""The commands, subagents, models and plugins of a session, and its account.
+"""Commands, subagents, models, plugins and the account of a session. Keys are camelCase.
 
-The classes are the rows of the answers to ``initialize``, ``list_models``, ``reload_skills`` and ``reload_plugins``,
-and the definitions that a host sends to add subagents and plugins. Keys are camelCase.
+The answers to ``initialize``, ``list_models``, ``reload_skills`` and ``reload_plugins`` list them. A host sends
+:class:`AgentDefinition` and :class:`SdkPluginConfig` to add subagents and plugins.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from claude_wire.messages.base import Number, Wire, null
 class SlashCommand(Wire, kw_only=True, frozen=True):
     """A command or skill that a prompt can call as ``/name``.
 
-    Two rows may share a name; then ``/name`` runs the builtin one.
+    If two have the same name, ``/name`` runs the builtin one.
     """
 
     name: str
     """The name without the slash."""
     description: str
     argumentHint: str
-    """A hint at the arguments, such as ``[name]``; empty if there is none."""
+    """A hint about the arguments, such as ``[name]``; empty if there is none."""
     aliases: list[str] | None = None
     """Other names of the command."""
     builtin: bool | None = None
@@ -29,26 +29,23 @@ class SlashCommand(Wire, kw_only=True, frozen=True):
 
 
 class AgentInfo(Wire, frozen=True):
-    """One type of subagent that the session can start."""
+    """A type of subagent that the session can start."""
 
     name: str
     """The name of the agent type, such as ``Explore``."""
     description: str
     """When to use the agent."""
     model: str | None = None
-    """An alias, an id, or ``inherit`` for the parent's model. None for a configured default, else the parent's."""
+    """An alias, an id or ``inherit`` (the parent's model); None for the configured default, else the parent's model."""
 
 
 class ModelInfo(Wire, kw_only=True, frozen=True):
-    """One row of the list of models the session can be switched to.
-
-    A flag of None means that it is not known.
-    """
+    """A model that the session can switch to. A flag that is None is unknown."""
 
     value: str
-    """The name that ``set_model`` takes; may be an alias such as ``opus``."""
+    """The name for ``set_model``, which may be an alias such as ``opus``."""
     resolvedModel: str | None = None
-    """The model id that ``value`` stands for now."""
+    """The id of the model that ``value`` currently selects."""
     displayName: str
     description: str
     """A description for display, sometimes with prices."""
@@ -57,11 +54,11 @@ class ModelInfo(Wire, kw_only=True, frozen=True):
     supportedEffortLevels: list[str] | None = None
     """The levels of effort, such as ``low`` and ``max``."""
     supportsAdaptiveThinking: bool | None = None
-    """Whether the model can decide itself how much to think."""
+    """Whether the model can decide how much to think."""
     supportsFastMode: bool | None = None
-    """Whether fast mode is possible."""
+    """Whether the model supports fast mode."""
     supportsAutoMode: bool | None = None
-    """Whether the permission mode ``auto`` is possible."""
+    """Whether the model supports the permission mode ``auto``."""
     supportsThinkingOff: bool | None = None
     """Whether thinking can be switched off."""
 
@@ -81,38 +78,38 @@ class AccountInfo(Wire, kw_only=True, frozen=True):
     """Where the API key comes from, such as ``ANTHROPIC_API_KEY``; None with a login."""
     # one of firstParty, bedrock, vertex, foundry, anthropicAws, anthropicGoogleCloud, mantle, gateway
     apiProvider: str | None = None
-    """The API. Unless it is ``firstParty``, all other fields are None."""
+    """The API; unless it is ``firstParty``, all other fields are None."""
 
 
 class AgentDefinition(Wire, kw_only=True, frozen=True):
     """A subagent that the host defines, sent in :attr:`InitializeRequest.agents`."""
 
     description: str
-    """When to use the agent; the model reads it."""
+    """When to use the agent, as text for the model."""
     tools: list[str] | None = None
-    """The names of the agent's tools. None for all tools of the parent."""
+    """The names of the agent's tools; None for all tools of the parent."""
     disallowedTools: list[str] | None = None
-    """The names of tools that the agent must not have; ``mcp__server`` stands for all tools of a server."""
+    """The names of tools that the agent must not have; ``mcp__SERVER`` for all tools of a server."""
     prompt: str
     """The agent's system prompt."""
     model: str | None = None
-    """An alias, an id, or ``inherit`` for the parent's model. None for a configured default, else the parent's."""
+    """An alias, an id or ``inherit`` (the parent's model); None for the configured default, else the parent's model."""
     mcpServers: list[Any] | None = None
     """The agent's MCP servers: names, or objects of inline configurations."""
     criticalSystemReminder_EXPERIMENTAL: str | None = None
-    """A reminder to add to the agent's system prompt. Experimental."""
+    """A reminder to add to the agent's system prompt; experimental."""
     skills: list[str] | None = None
     """The names of skills to load into the agent's context."""
     initialPrompt: str | None = None
-    """The first prompt, if the agent has the main conversation."""
+    """The first prompt, if the agent runs the main conversation."""
     maxTurns: int | None = None
-    """The most API round trips that the agent may make."""
+    """The maximum number of API round trips."""
     autoCompactWindow: int | None = None
-    """The number of tokens at which the agent compacts, if that is lower than the parent's."""
+    """The number of tokens at which the agent compacts, if lower than the parent's."""
     background: bool | None = None
     """True always runs the agent as a background task."""
     omitClaudeMd: bool | None = None
-    """True runs the agent, if it is a subagent, without the ``CLAUDE.md`` files of user and project."""
+    """True leaves the ``CLAUDE.md`` files of user and project out of a subagent's context."""
     # one of user, project, local
     memory: str | None = None
     """The level of the agent's memory files, such as ``user`` for ``~/.claude/agent-memory``."""
@@ -122,13 +119,13 @@ class AgentDefinition(Wire, kw_only=True, frozen=True):
     permissionMode: str | None = None
     """The agent's permission mode."""
     observer: str | None = None
-    """The agent types that watch the agent in the background, at most four, with commas between them."""
+    """At most four agent types, separated by commas, that watch the agent in the background."""
     observerMessage: str | None = None
-    """A text to add to each report that an observer reads."""
+    """Text to add to each report for an observer."""
 
 
 class SdkPluginConfig(Wire, tag_field="type", tag="local", frozen=True):
-    """A plugin directory to load; ``local`` is the only type there is."""
+    """A plugin to load from a directory."""
 
     path: str
     """The folder of the plugin."""
@@ -137,7 +134,7 @@ class SdkPluginConfig(Wire, tag_field="type", tag="local", frozen=True):
 
 
 class LoadedPlugin(Wire, kw_only=True, frozen=True):
-    """One plugin that is loaded in the session."""
+    """A plugin of the session."""
 
     name: str
     path: str
@@ -145,14 +142,11 @@ class LoadedPlugin(Wire, kw_only=True, frozen=True):
     source: str | None = None
     """The plugin with its marketplace, such as ``plug@inline``."""
     version: str | None = None
-    """The version in the plugin's ``plugin.json``; None if the file has none."""
+    """The version in the plugin's ``plugin.json``, if any."""
 
 
 class PluginCacheImpact(Wire, frozen=True):
-    """The changes to the list of tools that a held plugin reload would make.
-
-    Comes only in a :class:`ReloadPluginsResponse` with ``held`` true.
-    """
+    """How a reload of plugins would change the tools. Only in a :class:`ReloadPluginsResponse` with ``held`` true."""
 
     mcp_servers_added: list[str]
     """The MCP servers that the reload would add, such as ``plugin:PLUGIN:SERVER``."""
@@ -160,17 +154,14 @@ class PluginCacheImpact(Wire, frozen=True):
     """The MCP servers that the reload would remove."""
     # one of adds, may-add, removes, may-remove
     lsp_tool_change: str | None = null()
-    """What becomes of the LSP tool; null if nothing. ``may-`` if the CLI could not see the plugins in full."""
+    """The change to the LSP tool, or null; ``may-…`` if the CLI could not read the plugins completely."""
 
 
 class SettingsParseError(Wire, frozen=True):
-    """Why a settings file was skipped. Nothing in that file applies.
-
-    ``path`` is the dotted path of the wrong member, empty if the whole file is wrong; ``file`` is the file.
-    """
+    """Why the CLI skipped a whole settings file."""
 
     path: str
-    """The dotted path of the wrong member; empty if the whole file is wrong."""
+    """The dotted path of the wrong key; empty if the whole file is wrong."""
     message: str
     """The error as text for people."""
     file: str | None = None

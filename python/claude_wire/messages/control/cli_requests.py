@@ -1,7 +1,7 @@
-"""Control requests that the CLI sends to its host, and the payloads of the answers.
+"""Control requests of the CLI to its host, and the payloads of the answers.
 
-Each waits for one :class:`ControlResponse` with its ``request_id``, unless the CLI withdraws it with a
-:class:`ControlCancelRequest`. When stdin closes first, the CLI treats an open permission question as failed.
+The host answers each request once, with a :class:`ControlResponse`, unless the CLI withdraws it with a
+:class:`ControlCancelRequest`. If stdin closes before the answer to a permission question, the question fails.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from claude_wire.messages.unknown import OrUnknownObject
 
 
 class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool", kw_only=True, frozen=True):
-    """The CLI asks whether a tool may be used; the tool waits for the answer.
+    """The CLI asks whether it may run a tool, and waits for the answer.
 
-    It comes after the assistant message with the ``tool_use`` block, and only when neither a rule nor the mode has
-    decided; the CLI must be launched with ``--permission-prompt-tool stdio``. An interrupt withdraws it. An answer
-    that is neither :class:`PermissionResultAllow` nor :class:`PermissionResultDeny` counts as an error of the tool.
-    The texts may hold terminal escapes.
+    It asks after the assistant message with the ``tool_use`` block, if no rule and no mode decides. The CLI must run
+    with ``--permission-prompt-tool stdio``. An interrupt withdraws the question. If the answer is neither
+    :class:`PermissionResultAllow` nor :class:`PermissionResultDeny`, the tool fails. The texts may contain terminal
+    escapes.
     """
 
     sent_by: ClassVar[Sender] = "agent"
@@ -41,29 +41,29 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     display_name: str | None = None
     """The name of the tool for people."""
     input: dict[str, Any]
-    """The input that the tool would run with."""
+    """The input of the call."""
     description: str | None = None
     """A description of the call, for people."""
     permission_suggestions: list[PermissionUpdate] | None = None
-    """Changes of permissions to offer to the user. Pass the accepted ones to :meth:`allow`."""
+    """Permission changes to offer to the user; pass the accepted ones to :meth:`allow`."""
     decision_reason: str | None = None
     """Why the CLI asks, for people."""
     blocked_path: str | None = None
-    """The path outside of the session's directories, if that is why the CLI asks."""
+    """A path outside the session's directories, if the CLI asks because of the path."""
     server_policy_ask_only: bool | None = None
-    """Only for MCP tools. Observed: true for servers of the host, false for others."""
+    """Only for MCP tools; observed: true for servers of the host, false for others."""
     # one of rule, mode, subcommandResults, permissionPromptTool, hook, asyncAgent, sandboxOverride, workingDir,
     # safetyCheck, classifier, other
     decision_reason_type: str | None = None
-    """Why the CLI asks, as one word. New values may come."""
+    """Why the CLI asks, as one word; other words are possible."""
     tool_use_id: str | None = None
     """The ``id`` of the tool call."""
     classifier_approvable: bool | None = None
-    """False if a safety check wants a person, true if a classifier may decide; None if nothing was checked."""
+    """False if a safety check requires a person, true if a classifier may decide; None without a check."""
     suppress_always_allow_rule: bool | None = None
-    """True if the host must not offer to allow the tool for good."""
+    """True if the host must not offer to allow the tool permanently."""
     default_to_no: bool | None = None
-    """True if the host must not preselect the approval."""
+    """True if the host must not preselect "allow"."""
     matched_ask_rule: MatchedAskRule | None = None
     """The user's own ``ask`` rule that forced the question."""
     title: str | None = None
@@ -71,7 +71,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     agent_id: str | None = None
     """The id of the subagent that asks."""
     requires_user_interaction: bool | None = None
-    """True if the host must not offer a one-tap answer: a person has to open the session."""
+    """True if a person must open the session, so the host must not offer a one-tap answer."""
 
     def allow(
         self,
@@ -79,7 +79,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
         *,
         updated_permissions: list[PermissionUpdate] | None = None,
     ) -> PermissionResultAllow:
-        """Answer: run the tool, with its own input or with ``updated_input``."""
+        """Return the answer that runs the tool, with ``updated_input`` if given."""
         return PermissionResultAllow(
             updatedInput=self.input if updated_input is None else updated_input,
             updatedPermissions=updated_permissions,
@@ -87,16 +87,16 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
         )
 
     def deny(self, message: str, *, interrupt: bool | None = None) -> PermissionResultDeny:
-        """Answer: do not run the tool. The model reads ``message``; ``interrupt`` also ends its turn."""
+        """Return the answer that refuses the tool. The model reads ``message``; ``interrupt`` also ends the turn."""
         return PermissionResultDeny(message=message, interrupt=interrupt, toolUseID=self.tool_use_id)
 
 
 class HookCallbackRequest(
     ControlRequestBody[HookOutput | AsyncHookOutput], tag="hook_callback", kw_only=True, frozen=True
 ):
-    """The CLI runs a hook of the host and waits for its output.
+    """The CLI calls a hook of the host and waits for its output. The output ``{}`` changes nothing.
 
-    Several may be open at once, one for each registered callback. Answer ``{}`` to change nothing.
+    Several such requests may be open at the same time, one for each registered callback.
     """
 
     sent_by: ClassVar[Sender] = "agent"
@@ -104,13 +104,13 @@ class HookCallbackRequest(
     callback_id: str
     """The id that the host chose in :class:`HookCallbackMatcher`."""
     input: HookInput
-    """The event. Its ``hook_event_name`` selects the class."""
+    """The event; its ``hook_event_name`` selects the class."""
     tool_use_id: str | None = None
-    """The ``id`` of the tool call; for events that are not about a tool, another unique string."""
+    """The ``id`` of the tool call; another unique string if the event has no tool."""
 
     @property
     def name(self) -> str | None:
-        """The name of the event's tool (``input.tool_name``); None if the event has no tool."""
+        """``input.tool_name``; None if the event has no tool."""
         name: Any = (
             self.input.get("tool_name") if isinstance(self.input, dict) else getattr(self.input, "tool_name", None)
         )
@@ -118,18 +118,19 @@ class HookCallbackRequest(
 
     @classmethod
     def parse_answer(cls, payload: dict[str, Any]) -> HookOutput | AsyncHookOutput:
-        """Return an :class:`AsyncHookOutput` if the payload has ``async``, else a :class:`HookOutput`. The spellings
-        ``continue_`` and ``async_`` are accepted, too.
+        """Return an :class:`AsyncHookOutput` if the payload has ``async``, else a :class:`HookOutput`.
+
+        Accept the keys ``continue_`` and ``async_``, too.
         """
         payload = {{"continue_": "continue", "async_": "async"}.get(key, key): value for key, value in payload.items()}
         return parse_answer(AsyncHookOutput, payload) if payload.get("async") else parse_answer(HookOutput, payload)
 
 
 class McpMessageResponse(Wire, kw_only=True, frozen=True):
-    """The JSON-RPC reply of a host-run MCP server.
+    """The reply of an MCP server in the host.
 
-    A JSON-RPC notification has no reply, yet the request that carried it wants an answer: send ``{"jsonrpc": "2.0",
-    "result": {}}``.
+    A JSON-RPC notification has no reply, but its control request needs an answer: send
+    ``{"jsonrpc": "2.0", "result": {}}``.
     """
 
     mcp_response: dict[str, Any] | None = None
@@ -137,41 +138,36 @@ class McpMessageResponse(Wire, kw_only=True, frozen=True):
 
 
 class McpMessageRequest(ControlRequestBody[McpMessageResponse], tag="mcp_message", kw_only=True, frozen=True):
-    """One MCP JSON-RPC message to or from a server that runs inside the host.
+    """A JSON-RPC message to or from an MCP server that runs in the host.
 
-    The CLI sends it to reach the server, first of all for the handshake, which comes before its answer to
-    ``initialize``; the host sends it to deliver the server's own requests and notifications, and then gets an empty
-    answer. ``server_name`` is snake_case here, but ``serverName`` in the ``mcp_...`` requests for administration.
+    The CLI sends messages to the server, beginning with the handshake, even before it answers ``initialize``. The host
+    sends the server's requests and notifications, and gets an empty answer.
     """
 
     sent_by: ClassVar[Sender] = "both"
 
     server_name: str
-    """The name of the server, as registered in ``initialize``."""
+    """The name that the host registered in ``initialize``."""
     message: dict[str, Any]
     """The JSON-RPC message: a request, a notification or a response."""
 
 
 class ElicitationResponse(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=True):
-    """The user's answer to an MCP server that asked for input.
-
-    A host that cannot ask should answer ``decline``.
-    """
+    """The user's answer to an MCP server. A host that cannot ask its user should answer ``decline``."""
 
     # one of accept, decline, cancel
     action: str
     """``decline`` if the user refused, ``cancel`` if the user did not decide."""
     content: dict[str, Any] | None = None
-    """The filled form, with ``accept``. It should match the requested schema."""
+    """The filled form, with ``accept``; should match ``requested_schema``."""
     meta: dict[str, Any] | None = None
     """``_meta`` on the wire: data for the server."""
 
 
 class ElicitationRequest(ControlRequestBody[ElicitationResponse], tag="elicitation", kw_only=True, frozen=True):
-    """An MCP server asks the user for input; the tool that asked waits for the answer.
+    """An MCP server asks the user for input, and its tool waits for the answer.
 
-    Servers run by the host cannot ask this way: an ``elicitation/create`` sent in ``mcp_message`` is answered with
-    ``Method not found``.
+    Servers in the host cannot ask: the CLI answers their ``elicitation/create`` with ``Method not found``.
     """
 
     sent_by: ClassVar[Sender] = "agent"
@@ -186,7 +182,7 @@ class ElicitationRequest(ControlRequestBody[ElicitationResponse], tag="elicitati
     url: str | None = None
     """The page to open, in the mode ``url``."""
     elicitation_id: str | None = None
-    """The id of the question; :class:`ElicitationCompleteMessage` repeats it. Only in the mode ``url``."""
+    """The id that :class:`ElicitationCompleteMessage` repeats; only in the mode ``url``."""
     requested_schema: dict[str, Any] | None = None
     """The JSON schema of the answer, in the mode ``form``."""
     property_order: list[str] | None = None
@@ -200,20 +196,20 @@ class ElicitationRequest(ControlRequestBody[ElicitationResponse], tag="elicitati
 
 
 class UserDialogCompleted(Wire, tag_field="behavior", tag="completed", kw_only=True, frozen=True):
-    """The user has answered a dialog."""
+    """The user answered the dialog."""
 
     result: Any
-    """The answer, any JSON; its form depends on ``dialog_kind``."""
+    """The answer as JSON, in a form that depends on ``dialog_kind``."""
 
 
 class UserDialogCancelled(Wire, tag_field="behavior", tag="cancelled", frozen=True):
-    """The user has dismissed a dialog.
+    """The user dismissed the dialog, and the CLI does not ask again.
 
-    The CLI does not ask again. For a kind of dialog that the host cannot show, send nothing.
+    Send no answer for a kind of dialog that the host cannot show.
     """
 
 
-#: The answer to request_user_dialog.
+#: The answer to ``request_user_dialog``.
 UserDialogResult: TypeAlias = UserDialogCompleted | UserDialogCancelled | OrUnknownObject
 
 
@@ -222,14 +218,14 @@ class RequestUserDialogRequest(
 ):
     """The CLI asks the host to show a dialog and waits for the user's choice.
 
-    Sent only for kinds that the host listed in :attr:`InitializeRequest.supportedDialogKinds`.
+    The CLI uses only kinds in :attr:`InitializeRequest.supportedDialogKinds`.
     """
 
     sent_by: ClassVar[Sender] = "agent"
 
     dialog_kind: str
-    """The kind of dialog. A host must not answer a kind that it does not know."""
+    """The kind of dialog; a host must not answer an unknown kind."""
     payload: dict[str, Any]
-    """The content of the dialog; its form depends on ``dialog_kind``."""
+    """The content of the dialog, in a form that depends on ``dialog_kind``."""
     tool_use_id: str | None = None
     """The ``id`` of the tool call that the dialog is about."""

@@ -1,7 +1,7 @@
-"""The requests ``get_context_usage`` and ``get_usage``, and their answers with all their rows.
+"""The requests ``get_context_usage`` and ``get_usage``, and their answers.
 
-The first reports the content of the context window, and its keys are camelCase. The second reports costs and limits,
-and its keys are snake_case.
+``get_context_usage`` reports the content of the context window, with camelCase keys. ``get_usage`` reports costs and
+limits, with snake_case keys.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from claude_wire.messages.conversation.usage import ContextMemoryFile, ExtraUsag
 
 
 class ContextCategory(Wire, kw_only=True, frozen=True):
-    """One category of content in the context window.
-
-    To tell categories apart, use ``id`` and ``kind``; both may have values not known today.
-    """
+    """One category of content in the context window. ``id`` and ``kind`` may have other values than those listed."""
 
     # one of skills, system_prompt, system_tools, mcp_tools, mcp_instructions, mcp_tools_deferred,
     # system_tools_deferred, custom_agents, memory_files, messages, autocompact_buffer, compact_buffer, free_space
     id: str | None = None
-    """The category. Unlike ``name``, it stays the same in later CLIs. None in older ones."""
+    """The category, which unlike ``name`` never changes; None from older CLIs."""
     name: str
     """The name for display, such as ``Messages``."""
     tokens: int
@@ -32,18 +29,18 @@ class ContextCategory(Wire, kw_only=True, frozen=True):
     """True for tools that are not loaded; their tokens are outside the window."""
     # one of free, used, buffer, deferred
     kind: str | None = None
-    """``used`` for content, ``free`` and ``buffer`` for room, ``deferred`` for tools that are not loaded."""
+    """``used``: content; ``free`` and ``buffer``: unused room; ``deferred``: tools that are not loaded."""
 
 
 class ContextGridCell(Wire, kw_only=True, frozen=True):
-    """A square of the grid that ``/context`` draws."""
+    """One square of the grid that ``/context`` draws."""
 
     color: str
     """The name of a theme colour, such as ``promptBorder``."""
     isFilled: bool
     """Observed: always true, also for free room."""
     categoryName: str
-    """The ``name`` of the :class:`ContextCategory` that the square belongs to."""
+    """The ``name`` of the square's :class:`ContextCategory`."""
     tokens: int
     """The tokens of the whole category."""
     percentage: Number
@@ -58,7 +55,7 @@ class ContextMcpTool(Wire, kw_only=True, frozen=True):
     name: str
     """The full name, such as ``mcp__linear__create_issue``."""
     serverName: str
-    """The name of the server as in names of tools; the configured name may differ."""
+    """The server's name within tool names, which may differ from its configured name."""
     tokens: int
     """The tokens of the tool's description."""
     isLoaded: bool | None = None
@@ -69,7 +66,7 @@ class ContextMcpInstructions(Wire, kw_only=True, frozen=True):
     """The tokens that the instructions of one MCP server take up."""
 
     serverName: str
-    """The configured name of the server, unlike that in :class:`ContextMcpTool`."""
+    """The configured name of the server, unlike in :class:`ContextMcpTool`."""
     tokens: int
     """The tokens of the instructions, estimated from their length."""
 
@@ -85,13 +82,10 @@ class ContextDeferredTool(Wire, kw_only=True, frozen=True):
 
 
 class ContextNamedTokens(Wire, kw_only=True, frozen=True):
-    """A name, and its number of tokens.
-
-    Used for system tools, sections of the system prompt and types of attachments.
-    """
+    """The tokens of a system tool, a section of the system prompt, or a type of attachment."""
 
     name: str
-    """The name of a system tool, a section of the system prompt, or a type of attachments."""
+    """The name of the tool, section or type."""
     tokens: int
     """The tokens of everything with this name."""
 
@@ -104,15 +98,15 @@ class ContextAgent(Wire, kw_only=True, frozen=True):
     source: str
     """Where the agent is defined, such as ``projectSettings``, ``userSettings`` or ``plugin``."""
     pluginId: str | None = None
-    """The id of the plugin that has the agent: its name and marketplace."""
+    """The plugin that has the agent: its name and marketplace."""
     path: str | None = None
-    """The file of the agent on the machine where the CLI runs. None for an agent without a file."""
+    """The agent's file on the CLI's machine, if it has a file."""
     tokens: int
     """The tokens of the agent's description."""
 
 
 class ContextSlashCommands(Wire, kw_only=True, frozen=True):
-    """How many slash commands there are, and their tokens."""
+    """The number of slash commands, and their tokens."""
 
     totalCommands: int
     """The number of slash commands."""
@@ -129,17 +123,17 @@ class ContextSkill(Wire, kw_only=True, frozen=True):
     source: str
     """Where the skill is defined, such as ``built-in``, ``userSettings`` or ``plugin``."""
     pluginName: str | None = None
-    """The name of the plugin that has the skill. Plugins of two marketplaces may share it."""
+    """The name of the plugin that has the skill; unique only within a marketplace."""
     pluginId: str | None = None
-    """The id of the plugin that has the skill: its name and marketplace."""
+    """The plugin that has the skill: its name and marketplace."""
     path: str | None = None
-    """The file of the skill on the machine where the CLI runs. None for a skill without a file."""
+    """The skill's file on the CLI's machine, if it has a file."""
     tokens: int
     """The tokens of the skill's description."""
 
 
 class ContextSkills(Wire, kw_only=True, frozen=True):
-    """How many skills there are, and their tokens."""
+    """The number of skills, and their tokens."""
 
     totalSkills: int
     """The number of skills."""
@@ -178,7 +172,7 @@ class ContextMessageBreakdown(Wire, kw_only=True, frozen=True):
     redirectedContextTokens: int
     """Observed: always 0."""
     unattributedTokens: int
-    """The tokens that belong to nothing else here. Observed: always 0."""
+    """The tokens that no other field counts; observed: always 0."""
     toolCallsByType: list[ContextToolCalls]
     """The tokens of calls and results, by tool."""
     attachmentsByType: list[ContextNamedTokens]
@@ -199,7 +193,7 @@ class ContextApiUsage(Wire, kw_only=True, frozen=True):
 
 
 class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
-    """The content of the context window at this moment, in tokens. Members are camelCase."""
+    """The content of the context window, in tokens. Keys are camelCase."""
 
     categories: list[ContextCategory] | None = None
     """The categories of content and their tokens, free room included."""
@@ -208,9 +202,9 @@ class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
     maxTokens: int | None = None
     """The size of the window in tokens."""
     rawMaxTokens: int | None = None
-    """The size of the window in tokens. Observed: always the same as ``maxTokens``."""
+    """The size of the window in tokens; observed: always the same as ``maxTokens``."""
     percentage: Number | None = None
-    """``totalTokens`` as percent of ``maxTokens``, 0 to 100."""
+    """``totalTokens`` as a percentage of ``maxTokens``, 0 to 100."""
     gridRows: list[list[ContextGridCell]] | None = None
     """The grid that ``/context`` draws, row by row."""
     model: str | None = None
@@ -234,11 +228,11 @@ class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
     skills: ContextSkills | None = None
     """The number of skills and the tokens of each."""
     autocompactSource: str | None = None
-    """Where the threshold comes from. Observed: ``auto``, ``model-default``, ``unknown-model``."""
+    """The source of the threshold; observed: ``auto``, ``model-default``, ``unknown-model``."""
     autoCompactThreshold: int | None = None
     """The number of tokens at which the CLI compacts the conversation."""
     isAutoCompactEnabled: bool | None = None
-    """Whether the CLI compacts the conversation by itself."""
+    """Whether the CLI compacts the conversation automatically."""
     messageBreakdown: ContextMessageBreakdown | None = None
     """The tokens of the conversation by kind of content."""
     apiUsage: ContextApiUsage | None = null()
@@ -248,7 +242,7 @@ class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
 class GetContextUsageRequest(
     ControlRequestBody[GetContextUsageResponse], tag="get_context_usage", kw_only=True, frozen=True
 ):
-    """Asks what fills the context window."""
+    """Asks for the content of the context window."""
 
     # one of summary, full
     detail: str | None = None
@@ -261,7 +255,7 @@ class RateLimitWindow(Wire, kw_only=True, frozen=True):
     utilization: Number | None = null()
     """The used part in percent, 0 to 100 (a fraction in :class:`RateLimitInfo`); null if not known."""
     resets_at: str | None = null()
-    """When the window starts anew, in ISO 8601 (seconds in :class:`RateLimitInfo`); null if not known."""
+    """When the window resets, in ISO 8601 (seconds in :class:`RateLimitInfo`); null if not known."""
 
 
 class ModelRateLimitWindow(Wire, kw_only=True, frozen=True):
@@ -272,14 +266,11 @@ class ModelRateLimitWindow(Wire, kw_only=True, frozen=True):
     utilization: Number | None = null()
     """The used part in percent, 0 to 100; null if not known."""
     resets_at: str | None = null()
-    """When the window starts anew, in ISO 8601; null if not known."""
+    """When the window resets, in ISO 8601; null if not known."""
 
 
 class RateLimits(Wire, kw_only=True, frozen=True):
-    """The rate limits of a claude.ai plan, window by window.
-
-    A window may be absent or null.
-    """
+    """The rate limits of a claude.ai plan. Each window may be absent or null."""
 
     five_hour: RateLimitWindow | UnsetType | None = UNSET
     """The window of five hours."""
@@ -292,21 +283,18 @@ class RateLimits(Wire, kw_only=True, frozen=True):
     seven_day_sonnet: RateLimitWindow | UnsetType | None = UNSET
     """The window of seven days for Sonnet models."""
     model_scoped: list[ModelRateLimitWindow] | None = None
-    """The weekly windows of single models. Empty if the account has none, None if that is not known."""
+    """The weekly windows of single models; empty if the account has none, None if not known."""
     extra_usage: ExtraUsage | UnsetType | None = UNSET
     """Paid usage beyond the plan."""
 
 
 class UsageBehavior(Wire, kw_only=True, frozen=True):
-    """A habit that causes a part of the usage, such as long contexts or many subagents.
-
-    Habits overlap: the shares do not add up to 100.
-    """
+    """A habit that causes usage, such as long contexts. Habits overlap, so shares do not add up to 100."""
 
     # one of cache_miss, long_context, subagent_heavy, high_parallel, cron, max_effort, workflow, always_on_context,
     # large_tool_results
     key: str
-    """The habit. New values may come."""
+    """The habit; other words are possible."""
     pct: Number
     """The share of the usage in percent, 0 to 100, by weight."""
     count: int
@@ -314,12 +302,12 @@ class UsageBehavior(Wire, kw_only=True, frozen=True):
 
 
 class UsageRecommendation(Wire, kw_only=True, frozen=True):
-    """A proposal for using less, as text for display."""
+    """Advice on how to use less, as text for display."""
 
     key: str
     """The ``key`` of a :class:`UsageBehavior`, or ``agent``, ``skill``, ``plugin`` or ``mcp_server``."""
     pct: Number
-    """The share of the usage that the proposal concerns, in percent, 0 to 100."""
+    """The share of the usage that the advice is about, in percent, 0 to 100."""
     title: str
     """What to do."""
     detail: str | None = None
@@ -327,12 +315,12 @@ class UsageRecommendation(Wire, kw_only=True, frozen=True):
 
 
 class UsageFix(Wire, kw_only=True, frozen=True):
-    """User messages that a host may send to carry out recommendations. Absent when the session can fix nothing."""
+    """Prompts that carry out recommendations. A host may send them."""
 
     keys: list[str]
-    """The keys of the recommendations that the messages carry out."""
+    """The keys of these recommendations."""
     messages: list[str]
-    """The prompts to send, one by one, in order and with priority ``later``."""
+    """The prompts to send, in order, each with priority ``later``."""
 
 
 class UsageShare(Wire, kw_only=True, frozen=True):
@@ -346,7 +334,7 @@ class UsageShare(Wire, kw_only=True, frozen=True):
 class UsagePeriod(Wire, kw_only=True, frozen=True):
     """The causes of the usage in one period.
 
-    The CLI computes them from the transcripts on this machine: they are approximate, and leave out other devices.
+    The CLI estimates them from the transcripts on this machine, without other devices.
     """
 
     request_count: int
@@ -356,7 +344,7 @@ class UsagePeriod(Wire, kw_only=True, frozen=True):
     behaviors: list[UsageBehavior]
     """The habits that cause the usage."""
     recommendations: list[UsageRecommendation] | None = None
-    """Proposals for using less, the largest share first."""
+    """Advice on how to use less, the largest share first."""
     fix: UsageFix | None = None
     """The prompts that carry out recommendations; None if the session can fix nothing."""
     agents: list[UsageShare]
@@ -381,8 +369,8 @@ class UsageBehaviors(Wire, kw_only=True, frozen=True):
 class GetUsageResponse(Wire, kw_only=True, frozen=True):
     """The cost of the session, and how much of the plan's limits is used.
 
-    Experimental: the shape may change. Keys are snake_case, except inside the values of ``model_usage``, where they
-    are camelCase. With an API key ``subscription_type``, ``rate_limits`` and ``behaviors`` are null.
+    Experimental: the fields may change. Keys are snake_case, but camelCase inside ``model_usage``. With an API key,
+    ``subscription_type``, ``rate_limits`` and ``behaviors`` are null.
     """
 
     session: SessionUsage | None = None
@@ -398,7 +386,7 @@ class GetUsageResponse(Wire, kw_only=True, frozen=True):
 
 
 class GetUsageRequest(ControlRequestBody[GetUsageResponse], tag="get_usage", kw_only=True, frozen=True):
-    """Asks for the cost of the session and the use of the plan's limits, as numbers. Experimental."""
+    """Asks for the cost of the session and the usage of the plan's limits, as numbers. Experimental."""
 
     skip_behaviors: bool | None = None
-    """True leaves out ``behaviors``: the CLI then does not read all transcripts of seven days."""
+    """True leaves out ``behaviors``, so the CLI need not read the transcripts of seven days."""

@@ -1,6 +1,6 @@
-"""The envelopes of the control protocol: request, answer and withdrawal.
+"""The envelopes of control messages: request, answer and withdrawal.
 
-Either side may ask the other at any time, on the same stream as the messages. The requests are in ``cli_requests``,
+Either side may send a request at any time, between other messages. The bodies of requests are in ``cli_requests``,
 ``host_requests``, ``context_usage`` and ``undeclared_requests``.
 """
 
@@ -25,64 +25,63 @@ RequestId: TypeAlias = str | Number | UnsetType | None
 
 
 class ControlRequest(MessageBase, tag="control_request", frozen=True):
-    """One side asks the other for something and waits for a :class:`ControlResponse`.
+    """A request to the other side, which answers with a :class:`ControlResponse`.
 
-    Answer each id once, even if it arrives twice, and answer requests that are not supported with a
-    :class:`ControlError`; only dialogs of an unknown kind stay unanswered.
+    Answer each id once, even if it arrives twice. Answer an unsupported request with a :class:`ControlError`, but do
+    not answer a dialog of an unknown kind.
     """
 
     sent_by: ClassVar[Sender] = "both"
 
     request_id: RequestId
-    """The sender's choice, unique among its open requests; the answer repeats it. Use a string."""
+    """A string of the sender's choice, unique among its open requests; the answer repeats it."""
     request: ControlRequestPayload
-    """The body. Its ``subtype`` selects the class."""
+    """The body; its ``subtype`` selects the class."""
 
 
 class ControlCancelRequest(MessageBase, tag="control_cancel_request", frozen=True):
-    """The sender of a request no longer wants it answered.
+    """The sender of a request no longer wants an answer, such as the CLI's ``can_use_tool`` after an interrupt.
 
-    The CLI sends it for an open ``can_use_tool`` after an interrupt, for instance. It has no answer, an answer that
-    still comes is ignored, and so is an unknown ``request_id``.
+    This message has no answer. The receiver ignores an unknown ``request_id``, and the sender ignores a late answer.
     """
 
     sent_by: ClassVar[Sender] = "both"
 
     request_id: RequestId
-    """The id of the control request that is withdrawn."""
+    """The id of the withdrawn request."""
     takes_late_allow: bool | None = None
     tool_use_id: str | None = None
-    """The ``id`` of the tool call that the withdrawn request was about."""
+    """The ``id`` of the withdrawn request's tool call."""
 
 
 class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, frozen=True):
-    """A request was handled.
+    """The request succeeded.
 
-    The answer to ``initialize`` has the ``pending_...`` lists: earlier requests of the CLI that still wait for an
-    answer. One of them may also arrive as a request of its own; answer it once.
+    In the answer to ``initialize``, the ``pending_...`` lists have requests of the CLI that still wait for an answer.
+    The CLI may also send such a request separately; answer it once.
     """
 
     request_id: RequestId
     """The id of the control request."""
     response: dict[str, Any] | UnsetType | None = UNSET
-    """The payload. Absent, null and ``{}`` are all plain acknowledgements."""
+    """The payload; absent, null or ``{}`` if the answer only acknowledges the request."""
     pending_permission_requests: list[ControlRequest | OrUnknownObject] | None = None
-    """The open ``can_use_tool`` requests. None in older CLIs."""
+    """The open ``can_use_tool`` requests; None from older CLIs."""
     pending_user_dialog_requests: list[ControlRequest | OrUnknownObject] | None = None
-    """The open ``request_user_dialog`` requests. None in older CLIs."""
+    """The open ``request_user_dialog`` requests; None from older CLIs."""
     pending_elicitation_requests: list[ControlRequest | OrUnknownObject] | None = None
-    """The open ``elicitation`` requests. None if the CLI does not list them."""
+    """The open ``elicitation`` requests; None if the CLI does not list them."""
 
 
 class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=True):
-    """A request failed or was refused."""
+    """The request failed or was refused."""
 
     request_id: RequestId
     """The id of the control request."""
     error: str = ""
     """What failed, as text for people; empty if it was absent."""
     error_code: str | None = None
-    """A word for the error, such as ``unsupported_request``. Often absent. New values may come."""
+    """A word for the error, such as ``unsupported_request``; often absent."""
     model: str | None = None
     pending_permission_requests: list[ControlRequest | OrUnknownObject] | None = None
     """The open ``can_use_tool`` requests."""
@@ -92,43 +91,43 @@ class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=
     """The open ``elicitation`` requests."""
 
 
-#: A control response succeeds or fails.
+#: The outcome in a control response.
 ControlAnswer: TypeAlias = ControlSuccess | ControlError | OrUnknownObject
 
 
 class ControlResponse(MessageBase, tag="control_response", frozen=True):
-    """The one answer to a :class:`ControlRequest`, from the side that received it.
+    """The answer to a :class:`ControlRequest`.
 
-    The ``request_id`` is inside ``response``, not at the top as on the request, and the payload one level further
-    down. The payload has no tag: only the request it answers says what it is, see :meth:`payload_as`.
+    The ``request_id`` is in ``response``, and the payload is in ``response.response``. The payload has no tag; its
+    class depends on the request (see :meth:`payload_as`).
     """
 
     sent_by: ClassVar[Sender] = "both"
 
     response: ControlAnswer
     """The outcome, with the ``request_id`` and the payload."""
-    # Remote transports add these.
+
     session_id: str | None = None
-    """The id of the session. Only from remote transports."""
+    """The id of the session; only from remote transports."""
     uuid: str | None = None
-    """The id of this message. Only from remote transports."""
+    """The id of this message; only from remote transports."""
     live_only: bool | None = None
     """True if a remote transport sends the answer to connected clients only and does not store it."""
 
     @classmethod
     def success(cls, request_id: RequestId, payload: Wire | dict[str, Any] | None = None) -> Self:
-        """Make the successful answer to a request. Without a payload it is a plain acknowledgement."""
+        """Return the answer to a request that succeeded. Without a payload, it only acknowledges the request."""
         plain = payload.to_dict() if isinstance(payload, Wire) else payload
         return cls(ControlSuccess(request_id=request_id, response=UNSET if plain is None else plain))
 
     @classmethod
     def failure(cls, request_id: RequestId, error: str, *, error_code: str | None = None) -> Self:
-        """Make the error answer to a request."""
+        """Return the answer to a request that failed."""
         return cls(ControlError(request_id=request_id, error=error, error_code=error_code))
 
     @property
     def request_id(self) -> str | Number | None:
-        """The id of the answered request, which is inside ``response``. None if there is none."""
+        """The id in ``response``; None if there is none."""
         answer = self.response
         if isinstance(answer, (ControlSuccess, ControlError)):
             return None if answer.request_id is UNSET else answer.request_id
@@ -142,14 +141,14 @@ class ControlResponse(MessageBase, tag="control_response", frozen=True):
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The payload of a successful answer as plain objects; empty if it has none."""
+        """The payload of a successful answer as a dict; empty if there is none."""
         return (self.response.response or {}) if isinstance(self.response, ControlSuccess) else {}
 
     def payload_as(self, request: type[ControlRequestBody[A]]) -> A:
-        """Return the payload typed as the answer to that kind of request: ``payload_as(InitializeRequest)``.
+        """Return the payload as the answer's class: an InitializeResponse for ``payload_as(InitializeRequest)``.
 
-        Nothing on the wire says which kind of request an answer belongs to, so the caller must remember it by
-        ``request_id``. For a request without a typed answer, this returns the payload's ``dict``.
+        An answer does not name the class of its request; the caller must remember the class by ``request_id``. For a
+        request without a class of answers, this returns a ``dict``.
 
         Raises:
             PayloadError: the answer is an error, or its payload does not fit.

@@ -1,10 +1,10 @@
-"""Control requests that a host sends to the CLI. The class of each answer comes before its request.
+"""Control requests of a host to the CLI. The class of each answer is defined before its request.
 
-Each is answered by one :class:`ControlResponse`. A payload has no tag: only the request says which class the payload
-has. A request of ``dict[str, Any]`` is answered with an empty payload, or with one that has no class here. Agents other
-than the CLI may answer any request with an empty payload: lists are then empty, and all other fields None.
+The CLI answers each request with one :class:`ControlResponse`. The payload of a request of ``dict[str, Any]`` is empty,
+or has no class here. Other agents may answer any request with an empty payload: lists are then empty, and all other
+fields None.
 
-The CLI mixes cases, so field names do, too: ``request_id`` here, ``serverName`` there.
+The CLI uses snake_case and camelCase, as in ``request_id`` and ``serverName``, and so do the fields.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ from claude_wire.messages.unknown import OrUnknownObject
 
 
 class HookCallbackMatcher(Wire, kw_only=True, frozen=True):
-    """Selects the hook events for which the CLI calls the host."""
+    """Selects the events for which the CLI calls the host's hooks."""
 
     matcher: str | None = None
-    """A pattern for the tool's name, or for another field of the event. None matches all."""
+    """A pattern for the tool's name, or for another field of the event; None matches all."""
     hookCallbackIds: list[str]
-    """Ids of the host's choice, which come back as ``callback_id``."""
+    """Ids of the host's choice, one of which is the ``callback_id`` of a :class:`HookCallbackRequest`."""
     timeout: Number | None = None
-    """Seconds that the host may take to answer."""
+    """Time limit for the answer, in seconds."""
     # one of block, continue
     onFailure: str | None = None
-    """The effect of a failed callback: ``block`` refuses the action; ``continue``, the default, lets it pass."""
+    """What a failed callback does: ``block`` refuses the action; ``continue``, the default, allows it."""
 
 
 class InitializeResponse(Wire, kw_only=True, frozen=True):
     """The commands, agents and models of the session, and which parts of the ``initialize`` request took effect.
 
-    Each ``..._applied`` flag is absent when the request had no such part and when the CLI is too old to say. Any list
-    may be missing. Requests that wait for an answer are not here, but in :class:`ControlSuccess`.
+    An ``..._applied`` flag is None if the request has no such part, or if the CLI is too old. Any list may be absent.
+    The CLI's requests that wait for an answer are in :class:`ControlSuccess`.
     """
 
     commands: list[SlashCommand] | None = None
-    """The commands and skills that a prompt can call."""
+    """The commands and skills for prompts."""
     agents: list[AgentInfo] | None = None
     """The types of subagents."""
     output_style: str | None = None
@@ -69,19 +69,19 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     available_output_styles: list[str] | None = None
     """The names of all output styles."""
     models: list[ModelInfo] | None = None
-    """The models that the session can be switched to."""
+    """The models that the session can switch to."""
     account: AccountInfo | None = None
     """The account that the CLI is logged in to, and the API that it uses."""
     hooks_applied: bool | None = None
     """True if the hooks of the request were registered."""
     hook_on_failure_supported: bool | None = None
-    """True if the CLI heeds ``onFailure`` of a :class:`HookCallbackMatcher`."""
+    """True if the CLI supports ``onFailure`` of a :class:`HookCallbackMatcher`."""
     plugins_applied: bool | None = None
     """True if all ``plugins`` of the request are loaded."""
     mcp_servers_applied: bool | None = None
-    """True if the CLI took ``mcpServers`` of the request at its launch; each may still fail to connect."""
+    """True if the CLI took ``mcpServers`` of the request; each server may still fail to connect."""
     sdk_mcp_manifests_parked: dict[str, str] | None = None
-    """The outcome of each manifest, by server, such as ``parked``, ``malformed`` or ``not_honoured``."""
+    """Server -> what happened to its manifest: ``parked``, ``malformed``, ``not_honoured`` or another word."""
     claude_code_version: str | None = None
     """The version of the CLI."""
     # one of off, cooldown, on
@@ -95,15 +95,15 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     """The folder of the user's own output styles."""
     current_permission_mode: str | None = None
     session_state: str | None = None
-    """The state of the session, such as ``idle``; as in :class:`SessionStateChangedMessage`."""
+    """The state of the session, as in :class:`SessionStateChangedMessage`."""
     capabilities: list[str] | None = None
-    """The protocol features that this CLI supports, such as ``interrupt_receipt_v1``. Ignore unknown ones."""
+    """The protocol features that this CLI supports, such as ``interrupt_receipt_v1``; ignore unknown ones."""
     pid: int | None = None
     """The process id of the CLI."""
     hooks_when_unanswered_kept: int | None = None
     """Observed: always 0."""
     feedback_mode: dict[str, Any] | None = None
-    """Whether users may send feedback. Observed: ``kind`` is ``disabled``."""
+    """Whether users may send feedback; observed: ``kind`` is ``disabled``."""
     other_hook_ask_outranks_host: bool | None = None
     """Observed: always true."""
     analytics_disabled: bool | None = None
@@ -123,50 +123,49 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
 
 
 class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize", kw_only=True, frozen=True):
-    """Opens the session: registers hooks, MCP servers and agents, and asks what the CLI offers.
+    """Opens the session: registers hooks, MCP servers and agents, and asks for the CLI's commands and models.
 
-    Send it first and once, before any prompt; a repeated one is answered again, with part of it ignored. Members are
-    camelCase.
+    Send it once, before any prompt. The CLI answers a second one, but ignores parts of it. Keys are camelCase.
     """
 
     hooks: dict[str, list[HookCallbackMatcher]] | None = None
-    """The hooks of the host, by event such as ``PreToolUse``. None if there are none."""
+    """The hooks of the host, by event such as ``PreToolUse``; None if there are none."""
     sdkMcpServers: list[str] | None = None
     """The names of the MCP servers that the host runs."""
     sdkMcpServerConfigs: dict[str, SdkMcpServerConfig] | None = None
     """Settings of the MCP servers in ``sdkMcpServers``, by name."""
     sdkMcpServerManifests: dict[str, SdkMcpServerManifest] | None = None
-    """Handshake results of the MCP servers in ``sdkMcpServers``, by name, to save round trips."""
+    """Handshake results of the MCP servers in ``sdkMcpServers``, by name, which save round trips."""
     sdkMcpServerManifestsOrigin: str | None = None
-    """``host_per_send`` if the manifests were made for this request; for remote sessions."""
+    """``host_per_send`` if the host made the manifests for this request; for remote sessions."""
     jsonSchema: dict[str, Any] | None = None
-    """The JSON schema that the answer must meet; see ``structured_output`` of the result."""
+    """The JSON schema for ``structured_output`` of the result."""
     systemPrompt: list[str] | str | None = None
-    """The system prompt, in place of the CLI's own. Older hosts send one string."""
+    """Replaces the CLI's system prompt; a string from older hosts."""
     appendSystemPrompt: str | None = None
     """Text to add to the system prompt."""
     systemPromptSnapshot: bool | None = None
-    """False makes the system prompt anew for each request; otherwise the CLI keeps the first one."""
+    """False builds the system prompt again for each request; otherwise the CLI keeps the first one."""
     planModeInstructions: str | None = None
-    """The steps of plan mode, in place of the CLI's own."""
+    """Replaces the CLI's instructions for plan mode."""
     toolAliases: dict[str, str] | None = None
-    """Other names of tools: the model's name -> the tool that runs."""
+    """Tool name for the model -> the tool that runs."""
     excludeDynamicSections: bool | None = None
-    """True moves what differs by user from the system prompt to the first message, for the cache."""
+    """True moves user-specific parts of the system prompt to the first message, for the prompt cache."""
     agents: dict[str, AgentDefinition] | None = None
     """Subagents to add, by name."""
     title: str | None = None
-    """The title of the session. It turns off the automatic title."""
+    """The title of the session, in place of an automatic one."""
     skills: list[str] | None = None
-    """The names of the skills to load into the main conversation. None for all."""
+    """The names of the skills to load into the main conversation; None for all."""
     promptSuggestions: bool | None = None
-    """True asks for :class:`PromptSuggestionMessage` after each turn."""
+    """True requests a :class:`PromptSuggestionMessage` after each turn."""
     agentProgressSummaries: bool | None = None
-    """True asks for ``summary`` in :class:`TaskProgressMessage`: what a running subagent does, about every 30 s."""
+    """True requests ``summary`` in :class:`TaskProgressMessage` for running subagents, about every 30 s."""
     forwardSubagentText: bool | None = None
     """True also sends the texts and thinking of subagents, not only their tool calls and results."""
     supportedDialogKinds: list[str] | None = None
-    """The kinds of dialogs that the host can show. The CLI requests no others."""
+    """The kinds of dialogs that the host can show; the CLI requests only these."""
     perTaskStopAffordance: bool | None = None
     """True if users can stop single tasks: an interrupt then does not stop background tasks."""
     plugins: list[SdkPluginConfig | OrUnknownObject] | None = None
@@ -176,44 +175,38 @@ class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize"
 
 
 class InterruptResponse(Wire, kw_only=True, frozen=True):
-    """The queued messages that remain after an interrupt, and those that it cancelled.
-
-    Older CLIs answer with an empty object.
-    """
+    """The queued messages that an interrupt kept or cancelled. Empty from older CLIs."""
 
     still_queued: list[str] | None = None
-    """The uuids of messages that will still run. Messages sent without a uuid are never listed."""
+    """The uuids of messages that will still run; messages without a uuid are not listed."""
     cancelled: list[str] | None = None
     """The uuids of messages that were cancelled; with ``cancel_queued`` only."""
 
 
 class InterruptRequest(ControlRequestBody[InterruptResponse], tag="interrupt", kw_only=True, frozen=True):
-    """Stops the running turn, which then ends with a result.
+    """Stops the running turn, which then ends with a result. Without a turn, this does nothing.
 
-    Open permission questions are withdrawn first. Harmless when no turn is running.
+    The CLI withdraws open permission questions first.
     """
 
     cancel_queued: bool | None = None
-    """True also cancels queued messages; otherwise they run afterwards."""
+    """True also cancels queued messages, which otherwise run next."""
 
 
 class SetPermissionModeResponse(Wire, kw_only=True, frozen=True):
-    """The current permission mode.
-
-    Older CLIs answer with an empty payload.
-    """
+    """The current permission mode. Empty from older CLIs."""
 
     mode: str | None = None
-    """The permission mode, which may differ from the one that was asked for."""
+    """The permission mode, which may differ from the request's."""
 
 
 class SetPermissionModeRequest(
     ControlRequestBody[SetPermissionModeResponse], tag="set_permission_mode", kw_only=True, frozen=True
 ):
-    """Changes how permission questions are decided from now on.
+    """Changes the permission mode.
 
-    An unknown mode is refused with ``error_code`` ``invalid_mode``, and ``bypassPermissions`` with
-    ``bypass_not_launched`` unless the CLI was launched with ``--dangerously-skip-permissions``.
+    The CLI refuses an unknown mode with ``error_code`` ``invalid_mode``. Without ``--dangerously-skip-permissions`` it
+    refuses ``bypassPermissions`` with ``bypass_not_launched``.
     """
 
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
@@ -221,52 +214,45 @@ class SetPermissionModeRequest(
 
 
 class SetModelResponse(Wire, kw_only=True, frozen=True):
-    """The current model.
-
-    It does not prove that the model exists: an unknown name is also accepted, and fails at the next request.
-    Older CLIs answer with an empty payload.
-    """
+    """The current model, which may not exist: the CLI also accepts an unknown name. Empty from older CLIs."""
 
     model: str | None = None
-    """The model; after a reset, the actual default model."""
+    """The model; after a reset, the default model."""
 
 
 class SetModelRequest(ControlRequestBody[SetModelResponse], tag="set_model", kw_only=True, frozen=True):
     """Changes the model for the next turns."""
 
     model: str | UnsetType | None = UNSET
-    """The model, or an alias. UNSET, null and ``default`` reset it. A name that no API knows is accepted, too."""
+    """The model or an alias; UNSET, null and ``default`` reset it. An unknown name fails at the next API request."""
 
 
 class SetMaxThinkingTokensRequest(
     ControlRequestBody[dict[str, Any]], tag="set_max_thinking_tokens", kw_only=True, frozen=True
 ):
-    """Changes the thinking budget, how thinking is shown, or both. UNSET and null differ in both members."""
+    """Changes the thinking budget, how thinking is shown, or both."""
 
     max_thinking_tokens: int | UnsetType | None = UNSET
-    """The budget in tokens. UNSET leaves it; null resets it to the session's default."""
+    """The budget in tokens; null resets it to the session's default, UNSET keeps it."""
     # one of summarized, omitted, highlights
     thinking_display: str | UnsetType | None = UNSET
-    """How thinking is shown. UNSET leaves it; null drops an earlier choice."""
+    """How thinking is shown; null drops an earlier choice, UNSET keeps it."""
 
 
 class RenameSessionRequest(ControlRequestBody[dict[str, Any]], tag="rename_session", kw_only=True, frozen=True):
-    """Gives the session a title. Followed by a ``session_title_changed`` message."""
+    """Gives the session a title. The CLI then sends a :class:`SessionTitleChangedMessage`."""
 
     title: str
     """The new title."""
     # one of remote, host
     source: str | None = None
-    """Who chose the title. ``host`` counts as a renaming by the user; ``remote`` is the default."""
+    """Who chose the title: ``host`` counts as the user; ``remote`` is the default."""
     session_id: str | None = None
-    """The session to rename. The request is refused if the process has moved on to another one."""
+    """The session to rename; the CLI refuses the request if this is no longer its session."""
 
 
 class SetColorRequest(ControlRequestBody[dict[str, Any]], tag="set_color", kw_only=True, frozen=True):
-    """Changes the accent colour of the session.
-
-    The CLI 2.1.331 on stdin refuses it with ``unsupported_request``.
-    """
+    """Changes the accent colour of the session. CLI 2.1.331 refuses this on stdin with ``unsupported_request``."""
 
     color: str
     """The name of the colour; ``default`` resets it."""
@@ -282,14 +268,14 @@ class McpStatusRequest(ControlRequestBody[McpStatusResponse], tag="mcp_status", 
     """Asks for the MCP servers of the session and the states of their connections."""
 
     liveReply: bool | None = None
-    """True has the answer sent to connected clients only. Matters on remote sessions only."""
+    """For remote sessions: true sends the answer only to connected clients."""
 
 
 class GetSessionCostResponse(Wire, kw_only=True, frozen=True):
-    """A summary of cost, durations and tokens. :class:`GetUsageResponse` has the same as numbers."""
+    """A summary of cost, durations and tokens. :class:`GetUsageResponse` has the numbers."""
 
     text: str | None = None
-    """The summary, several lines for display."""
+    """The summary, as lines for display."""
 
 
 class GetSessionCostRequest(ControlRequestBody[GetSessionCostResponse], tag="get_session_cost", frozen=True):
@@ -297,7 +283,7 @@ class GetSessionCostRequest(ControlRequestBody[GetSessionCostResponse], tag="get
 
 
 class ListModelsResponse(Wire, kw_only=True, frozen=True):
-    """The models that the session can be switched to."""
+    """The models that the session can switch to."""
 
     models: list[ModelInfo] | None = None
 
@@ -307,14 +293,14 @@ class ListModelsRequest(ControlRequestBody[ListModelsResponse], tag="list_models
 
 
 class GetBinaryVersionResponse(Wire, kw_only=True, frozen=True):
-    """The version of the CLI and when it was built. Members are camelCase."""
+    """The version of the CLI and when it was built. Keys are camelCase."""
 
     version: str | None = None
     """The version of the CLI."""
     buildTime: str | None = None
     """When the CLI was built, in ISO 8601."""
     oldestDesktopSdk: str | None = None
-    """A version such as ``0.3.280``; by its name, that of the oldest SDK that works with the CLI."""
+    """A version such as ``0.3.280``: according to its name, of the oldest SDK that works with the CLI."""
 
 
 class GetBinaryVersionRequest(ControlRequestBody[GetBinaryVersionResponse], tag="get_binary_version", frozen=True):
@@ -322,34 +308,33 @@ class GetBinaryVersionRequest(ControlRequestBody[GetBinaryVersionResponse], tag=
 
 
 class McpCallRequest(ControlRequestBody[dict[str, Any]], tag="mcp_call", kw_only=True, frozen=True):
-    """Calls a tool of an MCP server directly, without the model.
+    """Calls a tool of an MCP server directly, without the model. The CLI refuses servers of the host.
 
-    Servers that the host runs are refused. ``timeout_ms``, ``expires_at`` or files add ``staging`` to the answer, which
-    then reports failures inside a success.
+    With ``timeout_ms``, ``expires_at`` or files, the answer has ``staging``, and is a success even if the call failed.
     """
 
     tool: str
     """The full name of the tool, such as ``mcp__server__tool``."""
     arguments: dict[str, Any] | None = None
-    """The arguments. ``{{in:NAME}}`` and ``{{out:NAME}}`` stand for the paths of staged files."""
+    """The arguments, with ``{{in:NAME}}`` and ``{{out:NAME}}`` for the paths of staged files."""
     expires_at: str | None = None
-    """The latest time to make the call, in RFC 3339. Required with ``output_files``."""
+    """The latest time to make the call, in RFC 3339; required with ``output_files``."""
     timeout_ms: Number | None = None
-    """Milliseconds that the tool may run, 1000 to 600000; 120000 by default."""
+    """Time limit for the tool in milliseconds, 1000 to 600000; 120000 by default."""
     result_not_for_model: bool | None = None
-    """True returns the content as the server sent it, and not as a model would read it."""
+    """True returns the content as the server sent it, not as a model would read it."""
     check_permissions: bool | None = None
-    """True decides the call as one of the model, by rules, mode and hooks. Otherwise nothing is asked."""
+    """True checks the call like a call of the model, by rules, mode and hooks; otherwise the CLI asks nobody."""
     input_files: list[McpInputFile] | None = None
     """Files to stage before the tool runs."""
     output_files: list[McpOutputFile] | None = None
     """Files to collect after the tool has run."""
     soft_error_result: bool | None = None
-    """True answers an error of the tool with a success: ``isError`` is true, ``content`` says what failed."""
+    """True answers with a success if the tool fails: ``isError`` is true, and ``content`` has the error."""
 
 
 class FileSuggestionsResponse(Wire, kw_only=True, frozen=True):
-    """The files and directories that match a partial path, as the prompt's ``@`` shows them."""
+    """The files and directories that match a partial path, as after ``@`` in a prompt."""
 
     suggestions: list[Any]
     """The matches; the form of an item is not known."""
@@ -360,21 +345,20 @@ class FileSuggestionsResponse(Wire, kw_only=True, frozen=True):
 class FileSuggestionsRequest(
     ControlRequestBody[FileSuggestionsResponse], tag="file_suggestions", kw_only=True, frozen=True
 ):
-    """Asks for files whose paths match what the user has typed so far."""
+    """Asks for files that match a partial path."""
 
     query: str
     """The partial path."""
 
 
 class RewindFilesResponse(Wire, kw_only=True, frozen=True):
-    """The files that a rewind changed, or would change in a dry run.
+    """The files that a rewind changed, or would change in a dry run. Keys are camelCase.
 
-    A rewind that is not possible is also a success. If checkpoints are switched off, the request itself fails. Keys are
-    camelCase.
+    An impossible rewind is also a success, with ``canRewind`` false. Without checkpoints, the request fails.
     """
 
     canRewind: bool | None = None
-    """False if the rewind is not possible. None if the agent has only acknowledged the request."""
+    """False if the rewind is not possible; None if the agent only acknowledged the request."""
     error: str | None = None
     """Why the rewind is not possible."""
     filesChanged: list[str] | None = None
@@ -384,36 +368,33 @@ class RewindFilesResponse(Wire, kw_only=True, frozen=True):
     deletions: int | None = None
     """The number of lines removed."""
     skippedLinks: int | None = None
-    """The number of files not changed because they are links. A dry run does not count them."""
+    """The number of links, which a rewind does not change; not in a dry run."""
 
 
 class RewindFilesRequest(ControlRequestBody[RewindFilesResponse], tag="rewind_files", kw_only=True, frozen=True):
-    """Restores files to their state at a given user message.
+    """Restores files, but not the conversation, to their state at a user message.
 
-    The conversation is not rewound. Refused unless the CLI keeps file checkpoints.
+    The CLI refuses this unless it keeps file checkpoints.
     """
 
     user_message_id: str
     """The uuid of the user message."""
     dry_run: bool | None = None
-    """True writes nothing."""
+    """True only reports what would change."""
 
 
 class CancelAsyncMessageResponse(Wire, kw_only=True, frozen=True):
-    """Whether a queued message was cancelled."""
+    """Whether the CLI cancelled a queued message."""
 
     cancelled: bool | None = None
-    """False if the message was not in the queue. It may already be running then."""
+    """False if the message was not in the queue, perhaps because its turn had begun."""
     message_uuid: str | None = None
 
 
 class CancelAsyncMessageRequest(
     ControlRequestBody[CancelAsyncMessageResponse], tag="cancel_async_message", kw_only=True, frozen=True
 ):
-    """Cancels a queued user message before its turn.
-
-    Works only for messages sent with a ``uuid`` and not yet taken from the queue.
-    """
+    """Cancels a user message that has a ``uuid`` and is still in the queue."""
 
     message_uuid: str
 
@@ -436,74 +417,71 @@ class ReadFileResponse(Wire, kw_only=True, frozen=True):
 
 
 class ReadFileRequest(ControlRequestBody[ReadFileResponse], tag="read_file", kw_only=True, frozen=True):
-    """Reads a file as the CLI sees it.
-
-    The session's read permissions apply: a file outside of them is refused with ``read denied``.
-    """
+    """Reads a file on the CLI's machine. Without the session's permission to read it, the error is ``read denied``."""
 
     path: str
-    """The path; a relative one starts at the working directory."""
+    """The path, absolute or relative to the working directory."""
     max_bytes: int | None = None
-    """The most bytes to read."""
+    """The maximum number of bytes to read."""
     # one of utf-8, base64
     encoding: str | None = None
-    """How to return the bytes; ``utf-8`` is the default. Use ``base64`` for anything but text."""
+    """How to return the bytes: ``utf-8``, the default, for text; ``base64`` for other files."""
 
 
 class SeedReadStateRequest(ControlRequestBody[dict[str, Any]], tag="seed_read_state", kw_only=True, frozen=True):
-    """Tells the CLI that a file counts as already read, so that it may be edited.
+    """Tells the CLI that the model has read a file, so it may edit the file.
 
-    Use it when the file's content is no longer in the context.
+    Use this if the file's content is no longer in the context.
     """
 
     path: str
     mtime: Number
-    """The file's mtime when it was read, in whole milliseconds since 1970-01-01 UTC. A newer file is skipped."""
+    """The file's mtime when it was read, in whole milliseconds since 1970-01-01 UTC; a newer file is skipped."""
 
 
 class McpSetServersResponse(Wire, kw_only=True, frozen=True):
-    """Which MCP servers were added and removed, and which failed."""
+    """The MCP servers that were added, were removed, or failed."""
 
     added: list[str]
     """The names of the added servers."""
     removed: list[str]
     """The names of the removed servers."""
     errors: dict[str, str]
-    """Why servers could not be connected, by name."""
+    """Server -> why the CLI could not connect to it."""
 
 
 class McpSetServersRequest(ControlRequestBody[McpSetServersResponse], tag="mcp_set_servers", kw_only=True, frozen=True):
-    """Replaces the MCP servers of earlier such requests.
+    """Replaces the MCP servers of earlier such requests, and the servers of the host.
 
-    Servers that the host runs are also replaced. Servers from settings files and plugins stay.
+    Servers from settings files and plugins stay.
     """
 
     servers: dict[str, McpServerConfig]
-    """The new set, by name. An empty one removes the servers of earlier requests."""
+    """The new servers, by name; may be empty."""
 
 
 class RegisterRepoRootRequest(ControlRequestBody[dict[str, Any]], tag="register_repo_root", kw_only=True, frozen=True):
-    """Adds a directory to those that the session works in.
+    """Adds a directory that the session works in.
 
-    The directory must be below the working directory or below one given with ``--add-dir``. A known directory is
-    refused.
+    The directory must be below the working directory or a directory of ``--add-dir``. The CLI refuses a directory that
+    it already has.
     """
 
     directory: str
     """The path of the directory."""
     reload_claude_md: bool | None = None
-    """True looks there for instructions, such as a ``CLAUDE.md``."""
+    """True loads instructions from there, such as a ``CLAUDE.md``."""
     reload_plugins: bool | None = None
-    """True looks there for plugins."""
+    """True loads plugins from there."""
     reload_skills: bool | None = None
-    """True looks there for skills."""
+    """True loads skills from there."""
 
 
 class ReloadPluginsResponse(Wire, kw_only=True, frozen=True):
-    """The commands, agents, plugins and MCP servers after a reload of plugins. If ``held``, nothing was reloaded."""
+    """The commands, agents, plugins and MCP servers after a reload of plugins."""
 
     commands: list[SlashCommand]
-    """The commands and skills that a prompt can call."""
+    """The commands and skills for prompts."""
     agents: list[AgentInfo]
     """The types of subagents."""
     plugins: list[LoadedPlugin]
@@ -513,18 +491,18 @@ class ReloadPluginsResponse(Wire, kw_only=True, frozen=True):
     error_count: int | None = None
     """The number of errors while loading."""
     held: bool | None = None
-    """True if the lists are as before. None unless the request has ``hold_on_cache_impact``."""
+    """True if the CLI did not reload; None unless the request has ``hold_on_cache_impact``."""
     cache_impact: PluginCacheImpact | None = None
-    """What the held reload would change; with ``held`` true only."""
+    """What the reload would change; only with ``held`` true."""
 
 
 class ReloadPluginsRequest(ControlRequestBody[ReloadPluginsResponse], tag="reload_plugins", kw_only=True, frozen=True):
     """Loads the plugins from disk again."""
 
     hold_on_cache_impact: bool | None = None
-    """True skips a reload that would make the prompt cache useless."""
+    """True skips a reload that would invalidate the prompt cache."""
     add_plugins: list[SdkPluginConfig | OrUnknownObject] | None = None
-    """Plugins to load as well; their paths must be absolute."""
+    """More plugins to load, with absolute paths."""
     refuse_if_busy: bool | None = None
     """True fails with ``reload_plugins_busy`` during a turn."""
 
@@ -553,7 +531,7 @@ class ReloadOutputStylesRequest(
 
 
 class McpReconnectRequest(ControlRequestBody[dict[str, Any]], tag="mcp_reconnect", kw_only=True, frozen=True):
-    """Connects a failed or disconnected MCP server again. An unknown server is an error."""
+    """Reconnects an MCP server. An unknown server is an error."""
 
     serverName: str
     """The configured name of the server."""
@@ -573,56 +551,56 @@ class SetHasSubscribersRequest(
 ):
     """Tells the CLI whether someone is watching the output.
 
-    It matters only when the CLI was started with the environment variables that make it hold stream events back.
+    The CLI ignores this unless environment variables made it hold back stream events.
     """
 
     has_subscribers: bool | None = null()
-    """Whether someone is watching; null if the host does not know, which counts as true."""
+    """Whether someone is watching; null (unknown) counts as true."""
 
 
 class StopTaskRequest(ControlRequestBody[dict[str, Any]], tag="stop_task", kw_only=True, frozen=True):
-    """Stops a background task.
+    """Stops a background task. A task message reports the end of the task.
 
-    An unknown task id is also acknowledged. The end of a task comes as a task message.
+    The CLI also acknowledges an unknown task id.
     """
 
     task_id: str
 
 
 class BackgroundTasksResponse(Wire, kw_only=True, frozen=True):
-    """Whether any task was sent to the background."""
+    """Whether the CLI moved a task to the background."""
 
     backgrounded: bool | None = None
-    """False if no task was sent; None means true."""
+    """False if there was no task to move; None means true."""
 
 
 class BackgroundTasksRequest(
     ControlRequestBody[BackgroundTasksResponse], tag="background_tasks", kw_only=True, frozen=True
 ):
-    """Sends running foreground tasks to the background, so that the turn goes on.
+    """Moves running foreground tasks to the background, so the turn continues.
 
-    Each tool returns at once, and its task reports later with a task message.
+    Each tool returns immediately. A task message reports the end of its task.
     """
 
     tool_use_id: str | None = None
-    """The ``id`` of the tool call. None sends all tasks, like Ctrl+B."""
+    """The ``id`` of the tool call; None moves all tasks, like Ctrl+B."""
 
 
 class GetTaskOutputResponse(Wire, kw_only=True, frozen=True):
     """The last 8 KiB of a background task's output."""
 
     output: str | None = None
-    """The text, which may hold terminal escapes; empty if the task has written nothing."""
+    """The text, which may contain terminal escapes; empty if the task wrote nothing."""
     total_bytes: int | None = None
     """The size of the whole output in bytes."""
     truncated: bool | None = None
-    """True if ``output`` is only the end of the whole output."""
+    """True if ``output`` is not the whole output."""
 
 
 class GetTaskOutputRequest(ControlRequestBody[GetTaskOutputResponse], tag="get_task_output", kw_only=True, frozen=True):
-    """Asks for the end of the output of a background shell or monitor task.
+    """Asks for the last output of a background shell or monitor task. An unknown task is an error.
 
-    An unknown task is an error. It may be repeated while the task runs, and once more after its end.
+    A host may repeat this while the task runs, and once after the end of the task.
     """
 
     task_id: str
@@ -631,14 +609,14 @@ class GetTaskOutputRequest(ControlRequestBody[GetTaskOutputResponse], tag="get_t
 class ApplyFlagSettingsRequest(
     ControlRequestBody[dict[str, Any]], tag="apply_flag_settings", kw_only=True, frozen=True
 ):
-    """Changes settings for this session only, ahead of the settings files of user and project.
+    """Changes settings for this session only.
 
-    Managed settings still win. If one value makes the settings invalid, the whole request fails and nothing of it
-    applies.
+    They override the settings files of user and project, but not managed settings. If a value is invalid, the whole
+    request fails and changes nothing.
     """
 
     settings: dict[str, Any]
-    """The settings to change. Each top-level key replaces its former value, and null clears it."""
+    """The settings to change, by top-level key; null clears a key."""
 
 
 class GetSettingsResponse(Wire, kw_only=True, frozen=True):
@@ -651,9 +629,9 @@ class GetSettingsResponse(Wire, kw_only=True, frozen=True):
     applied: dict[str, Any] | None = None
     """What the session uses, such as ``model`` and ``effort``."""
     errors: list[SettingsParseError] | None = None
-    """Why settings files were skipped."""
+    """Why the CLI skipped settings files."""
     served_settings_state: str | None = None
-    """Whether a server provides settings. Observed: ``ineligible``."""
+    """Whether a server provides settings; observed: ``ineligible``."""
 
 
 class GetSettingsRequest(ControlRequestBody[GetSettingsResponse], tag="get_settings", frozen=True):
@@ -668,7 +646,7 @@ class HookPolicy(Wire, kw_only=True, frozen=True):
     managedOnly: bool
     """True if only the hooks of managed settings run."""
     pluginOnly: bool
-    """True if only plugins may bring hooks."""
+    """True if only plugins may have hooks."""
     allDisabled: bool
     """True if any settings switch off all hooks."""
     policyHookCount: int
@@ -678,23 +656,23 @@ class HookPolicy(Wire, kw_only=True, frozen=True):
 
 
 class HookSafeMode(Wire, kw_only=True, frozen=True):
-    """The session runs in safe mode."""
+    """Describes safe mode, in which the session runs."""
 
     managedHooksStillApply: bool
-    """True if the hooks of managed settings run nevertheless."""
+    """True if the hooks of managed settings still run."""
     exitHint: str
-    """How to leave the mode, for people."""
+    """How to leave the mode, as text for people."""
 
 
 class HookBareMode(Wire, kw_only=True, frozen=True):
-    """The session runs in bare mode."""
+    """Describes bare mode, in which the session runs."""
 
     exitHint: str
-    """How to leave the mode, for people."""
+    """How to leave the mode, as text for people."""
 
 
 class HookEventCount(Wire, kw_only=True, frozen=True):
-    """One hook event that has hooks, and how many."""
+    """A hook event, and the number of its hooks."""
 
     name: str
     """The event, such as ``PreToolUse``."""
@@ -714,13 +692,13 @@ class HookEditable(Wire, kw_only=True, frozen=True):
     config: dict[str, Any]
     """The hook's object in the file."""
     headersRedacted: bool | None = None
-    """True if the values of HTTP headers in ``config`` are blanked."""
+    """True if the CLI removed the values of HTTP headers in ``config``."""
 
 
 class HookListing(Wire, kw_only=True, frozen=True):
     """A configured hook, as text for display.
 
-    The texts have their control characters made visible, so do not run them.
+    Do not run the texts: the CLI replaced their control characters by visible ones.
     """
 
     event: str
@@ -742,9 +720,9 @@ class HookListing(Wire, kw_only=True, frozen=True):
     contentLabel: str
     """What ``commandText`` is, such as ``Command``."""
     condition: str | None = None
-    """The condition under which the hook runs."""
+    """The hook runs only under this condition."""
     timeout: Number | None = None
-    """Seconds that the hook may run."""
+    """Time limit for the hook, in seconds."""
     statusMessage: str | None = None
     """The text to show while the hook runs."""
     runsOnce: bool | None = None
@@ -752,13 +730,13 @@ class HookListing(Wire, kw_only=True, frozen=True):
     runsInBackground: bool | None = None
     """True if the CLI does not wait for the hook."""
     disabled: bool | None = None
-    """True if the mode of the session or a policy keeps the hook from running; None otherwise."""
+    """True if the session's mode or a policy disables the hook; None otherwise."""
     editable: HookEditable | None = None
-    """The hook as stored, if its settings file can be written."""
+    """The hook as stored, if its settings file is writable."""
 
 
 class HookEventInfo(Wire, kw_only=True, frozen=True):
-    """One hook event that the CLI knows, whether or not it has hooks."""
+    """A hook event of the CLI, with or without hooks."""
 
     name: str
     """The event, such as ``PreToolUse``."""
@@ -769,32 +747,29 @@ class HookEventInfo(Wire, kw_only=True, frozen=True):
 
 
 class GetHooksListingResponse(Wire, kw_only=True, frozen=True):
-    """All configured hooks of the session, as the ``/hooks`` menu shows them."""
+    """All configured hooks of the session, as in the menu ``/hooks``."""
 
     events: list[HookEventCount] | None = None
     """The events that have hooks."""
     hooks: list[HookListing] | None = None
     eventCatalog: list[HookEventInfo] | None = None
-    """All events that the CLI knows."""
+    """All hook events of the CLI."""
     policy: HookPolicy | None = None
     """How managed settings restrict hooks."""
     safeMode: HookSafeMode | None = None
-    """How to leave safe mode; None if the session does not run in it."""
+    """Describes safe mode; None if the session does not run in safe mode."""
     bareMode: HookBareMode | None = None
-    """How to leave bare mode; None if the session does not run in it."""
+    """Describes bare mode; None if the session does not run in bare mode."""
     errors: list[SettingsParseError] | None = None
-    """Why settings files were skipped, with all their hooks."""
+    """Why the CLI skipped settings files and their hooks."""
 
 
 class GetHooksListingRequest(ControlRequestBody[GetHooksListingResponse], tag="get_hooks_listing", frozen=True):
-    """Asks for all configured hooks, as the ``/hooks`` menu shows them."""
+    """Asks for all configured hooks, as in the menu ``/hooks``."""
 
 
 class UpdateSettingsRequest(ControlRequestBody[dict[str, Any]], tag="update_settings", kw_only=True, frozen=True):
-    """Writes settings to a file.
-
-    A key cannot be deleted, and remote sessions refuse the request.
-    """
+    """Writes settings to a file. This cannot delete a key. Remote sessions refuse the request."""
 
     # one of localSettings, userSettings
     source: str
@@ -817,7 +792,7 @@ class ListPermissionRulesRequest(
 
 
 class McpReadResourceResponse(Wire, kw_only=True, frozen=True):
-    """The content that an MCP server returned for a resource. It is untrusted, and often HTML."""
+    """The content of an MCP server's resource: untrusted, and often HTML."""
 
     contents: list[McpResourceContent]
     """The items of the resource."""
@@ -828,7 +803,7 @@ class McpReadResourceRequest(
 ):
     """Reads a ``ui://`` resource from an MCP server, for a host that shows it.
 
-    Other schemes are refused, as are servers that the host runs itself.
+    The CLI refuses other schemes, and servers of the host.
     """
 
     serverName: str

@@ -1,7 +1,7 @@
-"""MCP servers: how to reach them, the state of their connections, and what they offer.
+"""MCP servers: their configurations, connections and tools.
 
-The configurations travel from the host to the CLI, the status rows come back. The JSON-RPC traffic of
-servers that run inside the host is not here but in ``mcp_message`` requests.
+A host sends configurations, and the CLI reports the state of each server. For JSON-RPC messages of a server in the
+host, see :class:`McpMessageRequest`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,12 @@ from claude_wire.messages.base import Number, Wire
 
 
 class McpServerProvenance(Wire, frozen=True):
-    """The MCP server that serves a tool, and where its definition came from.
-
-    Absent on tools that are not MCP tools.
-    """
+    """The MCP server of a tool, and where the server is configured."""
 
     name: str
-    """The name of the server. It proves nothing: to decide whether to trust a tool, use ``source``."""
+    """The name, which any server may choose; to decide whether to trust a tool, use ``source``."""
     source: str
-    """``sdk`` for a server of the host, else where it is configured, such as ``project``. New values may come."""
+    """``sdk`` for a server of the host, or where it is configured, such as ``project``."""
 
 
 class McpServerToolPolicy(Wire, frozen=True):
@@ -30,39 +27,39 @@ class McpServerToolPolicy(Wire, frozen=True):
     """The name of the tool, without the server."""
     # one of always_allow, always_ask, always_deny
     permission_policy: str | None = None
-    """What the host decides for the tool. Servers of the host ignore ``always_allow``."""
+    """The host's decision; ``always_allow`` has no effect on servers of the host."""
     # one of allow, ask, blocked
     org_max_permission: str | None = None
-    """The most that the administrator of the organization allows. Servers of the host ignore it."""
+    """The maximum that the organization's administrator allows; without effect on servers of the host."""
 
 
 class McpStdioServerConfig(Wire, kw_only=True, frozen=True):
-    """An MCP server that the CLI starts as a subprocess and talks to over its pipes."""
+    """An MCP server that the CLI starts as a subprocess."""
 
     type: str | None = None
-    """``stdio`` or None: only this configuration may leave out its type."""
+    """``stdio`` or None; only this configuration may omit its type."""
     command: str
     """The program to start."""
     args: list[str] | None = None
     """The arguments of the program."""
     env: dict[str, str] | None = None
-    """Variables to add to the environment of the program."""
+    """Variables to add to the program's environment."""
     timeout: Number | None = None
-    """Milliseconds that one tool call may take; values below 1000 are ignored."""
+    """Time limit for a tool call in milliseconds; values below 1000 are ignored."""
     alwaysLoad: bool | None = None
-    """True keeps the tools in the prompt, not behind tool search, and waits for the server at startup."""
+    """True waits for the server at startup, and keeps its tools in the prompt instead of tool search."""
 
 
 class _McpUrlServerConfig(Wire, tag_field="type", kw_only=True, frozen=True):
     url: str
     headers: dict[str, str] | None = None
-    """HTTP headers to send. They often hold credentials."""
+    """HTTP headers to send, often with credentials."""
     tools: list[McpServerToolPolicy] | None = None
     """The permission policies of single tools."""
     timeout: Number | None = None
-    """Milliseconds that one tool call may take; values below 1000 are ignored."""
+    """Time limit for a tool call in milliseconds; values below 1000 are ignored."""
     alwaysLoad: bool | None = None
-    """True keeps the tools in the prompt, not behind tool search, and waits for the server at startup."""
+    """True waits for the server at startup, and keeps its tools in the prompt instead of tool search."""
 
 
 class McpSSEServerConfig(_McpUrlServerConfig, tag="sse", kw_only=True, frozen=True):
@@ -74,28 +71,25 @@ class McpHttpServerConfig(_McpUrlServerConfig, tag="http", kw_only=True, frozen=
 
 
 class McpSdkServerConfig(Wire, tag_field="type", tag="sdk", frozen=True):
-    """An MCP server that runs inside the host, reached with ``mcp_message`` requests."""
+    """An MCP server in the host. The CLI reaches it with a :class:`McpMessageRequest`."""
 
     name: str
     """The name that the host registered."""
     timeout: Number | None = None
-    """Milliseconds that one tool call may take. Counts only at the first registration."""
+    """Time limit for a tool call in milliseconds; only the first registration sets it."""
     tools: list[McpServerToolPolicy] | None = None
     """The permission policies of single tools."""
 
 
 class McpClaudeAIProxyServerConfig(Wire, tag_field="type", tag="claudeai-proxy", frozen=True):
-    """A claude.ai connector, reached through its proxy. It appears only in status rows.
-
-    A host cannot send it, because neither ``initialize`` nor ``mcp_set_servers`` accepts it.
-    """
+    """A claude.ai connector, reached through its proxy. Only the CLI sends this, in :class:`McpServerStatus`."""
 
     url: str
     """The address of the proxy."""
     id: str
     """The id of the connector."""
     timeout: Number | None = None
-    """Milliseconds that one tool call may take; values below 1000 are ignored."""
+    """Time limit for a tool call in milliseconds; values below 1000 are ignored."""
 
 
 if TYPE_CHECKING:
@@ -108,23 +102,22 @@ if TYPE_CHECKING:
         | dict[str, Any]
     )
 else:
-    #: The configuration of an MCP server. To send one, use one of the classes or a dict. A received one is always a
-    #: dict, because a stdio configuration may lack ``type``, and nothing else distinguishes it from the others.
+    #: The configuration of an MCP server. To send it, use one of the classes or a dict. A received configuration is
+    #: always a dict, because it has no tag if a stdio configuration omits ``type``.
     McpServerConfig = dict[str, Any]
 
 
 class McpServerInfo(Wire, frozen=True):
-    """The name and version that an MCP server reported when it was connected."""
+    """The name and version that an MCP server reports."""
 
     name: str
     version: str
 
 
 class McpToolAnnotations(Wire, frozen=True):
-    """An MCP server's own statements about the effects of one of its tools.
+    """An MCP server's own statements about the effects of a tool; empty if it makes none.
 
-    An empty object is usual: a server that annotates nothing still gets one. The names differ from MCP's own
-    ``readOnlyHint``, ``destructiveHint`` and ``openWorldHint``.
+    MCP calls the fields ``readOnlyHint``, ``destructiveHint`` and ``openWorldHint``.
     """
 
     readOnly: bool | None = None
@@ -132,7 +125,7 @@ class McpToolAnnotations(Wire, frozen=True):
     destructive: bool | None = None
     """Whether the tool may destroy something."""
     openWorld: bool | None = None
-    """Whether the tool reaches beyond the server's own data, such as to the web."""
+    """Whether the tool uses more than the server's own data, such as the web."""
 
 
 class McpToolInfo(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=True):
@@ -145,14 +138,14 @@ class McpToolInfo(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=True):
     annotations: McpToolAnnotations | None = None
     """The server's statements about the effects of the tool."""
     meta: dict[str, Any] | None = None
-    """``_meta`` on the wire. Only what a host needs to show the tool's ``ui://`` resource; None for other tools."""
+    """``_meta`` on the wire: data for showing the tool's ``ui://`` resource; None for other tools."""
 
 
 class McpServerStatus(Wire, kw_only=True, frozen=True):
-    """One MCP server of the session and the state of its connection."""
+    """An MCP server of the session, and the state of its connection."""
 
     name: str
-    """The configured name; names of tools may have another form of it."""
+    """The configured name; tool names may contain it in another form."""
     # one of pending, failed, connected, needs-auth, disabled
     status: str
     """The state of the connection."""
@@ -163,32 +156,29 @@ class McpServerStatus(Wire, kw_only=True, frozen=True):
     config: McpServerConfig | None = None
     """The configuration of the server."""
     scope: str | None = None
-    """The level of the configuration, such as ``project``, ``user`` or ``dynamic``. New values may come."""
+    """The level of the configuration, such as ``project``, ``user`` or ``dynamic``."""
     source: str | None = None
-    """``sdk`` for a server of the host, ``plugin``, or the scope. To decide whether to trust a server, use this."""
+    """``sdk`` for a server of the host, ``plugin``, or the scope; use this to decide whether to trust a server."""
     tools: list[McpToolInfo] | None = None
     """The tools of the server, if it is connected."""
     transport: str | None = None
-    """How the server is reached. Observed: ``stdio``, ``http``, ``sdk``."""
+    """The connection to the server; observed: ``stdio``, ``http``, ``sdk``."""
 
 
 class SdkMcpServerConfig(Wire, frozen=True):
-    """Settings for one host-run MCP server, in :attr:`InitializeRequest.sdkMcpServerConfigs`.
-
-    The key in the map is the server's name, which must be in ``sdkMcpServers`` too.
-    """
+    """Settings of an MCP server in the host, in :attr:`InitializeRequest.sdkMcpServerConfigs`."""
 
     timeout: Number | None = None
-    """Milliseconds that one tool call may take. Counts only at the first registration."""
+    """Time limit for a tool call in milliseconds; only the first registration sets it."""
     tools: list[McpServerToolPolicy] | None = None
     """The permission policies of single tools."""
 
 
 class SdkMcpServerManifest(Wire, frozen=True):
-    """A handshake result of a host-run MCP server, sent ahead to save round trips.
+    """The handshake result of an MCP server in the host, sent early to save round trips.
 
-    The CLI may use it once, for the first connection, or ignore it, so the host must still answer every
-    ``mcp_message``; :attr:`InitializeResponse.sdk_mcp_manifests_parked` reports on each manifest.
+    The CLI may use it for the first connection, or ignore it, so the host must still answer each ``mcp_message``.
+    :attr:`InitializeResponse.sdk_mcp_manifests_parked` reports what happened to each manifest.
     """
 
     initializeResult: dict[str, Any]
@@ -198,27 +188,27 @@ class SdkMcpServerManifest(Wire, frozen=True):
 
 
 class McpInputFile(Wire, frozen=True):
-    """A file to stage for an ``mcp_call`` before the tool runs."""
+    """A file to copy to the CLI's disk before an ``mcp_call``."""
 
     name: str
-    """The name by which arguments refer to the file, as ``{{in:NAME}}``."""
+    """The file's name in ``{{in:NAME}}`` of the arguments."""
     lane_path: str
-    """The path in the synced files, not on the CLI's disk."""
+    """The path within the synced files."""
 
 
 class McpOutputFile(Wire, frozen=True):
-    """A file to collect after an ``mcp_call`` and to write back to the synced files."""
+    """A file to copy to the synced files after an ``mcp_call``."""
 
     name: str
-    """The name by which arguments refer to the file, as ``{{out:NAME}}``."""
+    """The file's name in ``{{out:NAME}}`` of the arguments."""
     lane_path: str
-    """The path in the synced files, not on the CLI's disk."""
+    """The path within the synced files."""
     if_match: str | None = None
-    """The etag that the stored file must still have. None overwrites any file."""
+    """The etag that the stored file must have; None overwrites any file."""
 
 
 class McpResourceContent(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=True):
-    """One item of a resource read from an MCP server. The content is the server's own and untrusted."""
+    """One item of an MCP server's resource. The content is untrusted."""
 
     uri: str
     """The URI of the item, such as ``ui://panel``."""

@@ -1,6 +1,6 @@
-"""Requests that CLI 2.1.331 answers although its public interface does not declare them.
+"""Requests that CLI 2.1.331 answers, although its public interface does not declare them.
 
-Their answers are plain objects, and both may change or vanish with any version of the CLI.
+Any version of the CLI may change or remove these requests. Their answers have no classes.
 """
 
 from __future__ import annotations
@@ -12,65 +12,59 @@ from claude_wire.messages.control.request_body import ControlRequestBody
 
 
 class GetStatusRequest(ControlRequestBody[dict[str, Any]], tag="get_status", frozen=True):
-    """Asks for the content of ``/status``: ``sections`` with a ``title`` and ``rows``, for display.
+    """Asks for the content of ``/status``.
 
-    A row has a ``label`` and a ``value``.
+    The answer has ``sections``, each with a ``title`` and ``rows`` of a ``label`` and a ``value``, for display.
     """
 
 
 class GetWorkspaceDiffRequest(ControlRequestBody[dict[str, Any]], tag="get_workspace_diff", frozen=True):
     """Asks for the changes in the working directory.
 
-    The answer has ``diff``, and when that is null a ``noDiffReason`` such as ``no-repository``.
+    The answer has ``diff``, or null and a ``noDiffReason`` such as ``no-repository``.
     """
 
 
 class GetPlanRequest(ControlRequestBody[dict[str, Any]], tag="get_plan", frozen=True):
-    """Asks for the plan of the session.
-
-    The answer is ``{"exists": false}`` when there is none.
-    """
+    """Asks for the plan of the session. The answer is ``{"exists": false}`` if there is none."""
 
 
 class ExportConversationRequest(ControlRequestBody[dict[str, Any]], tag="export_conversation", frozen=True):
     """Asks for the conversation as plain text.
 
-    The answer has ``text`` and a proposal for a file name, ``default_filename``.
+    The answer has ``text``, and ``default_filename``, a name for the file.
     """
 
 
 class GenerateSessionTitleRequest(
     ControlRequestBody[dict[str, Any]], tag="generate_session_title", kw_only=True, frozen=True
 ):
-    """Makes the CLI create a title for the session.
-
-    The answer has ``title``, null if that failed.
-    """
+    """Asks the CLI to make a title for the session. The answer has ``title``; null if the CLI failed."""
 
     description: str | None = None
-    """The text that the title is made from."""
+    """The text to make a title for."""
     persist: bool | None = None
     """Whether to store the title."""
 
 
 class SideQuestionRequest(ControlRequestBody[dict[str, Any]], tag="side_question", kw_only=True, frozen=True):
-    """Asks the model something on the side, outside the turns of the conversation.
+    """Asks the model a question outside the turns of the conversation, with a separate API request.
 
-    Costs an API request. A ``control_request_progress`` message comes when it has started; the answer has
-    ``response``, the text, and ``synthetic``.
+    The CLI sends a ``control_request_progress`` message when it begins. The answer has ``response``, the text, and
+    ``synthetic``.
     """
 
     question: str | None = None
-    """The question to the model."""
+    """The question."""
 
 
 class SetCwdRequest(ControlRequestBody[dict[str, Any]], tag="set_cwd", kw_only=True, frozen=True):
     """Changes the working directory of the session."""
 
     cwd: str | None = None
-    """Not enough alone: the CLI refuses a request without ``path``."""
+    """Not sufficient: the CLI refuses a request without ``path``."""
     path: str | None = None
-    """The new working directory. Required, not empty."""
+    """The new working directory; required, and not empty."""
 
 
 class GetMemoryDialogRequest(ControlRequestBody[dict[str, Any]], tag="get_memory_dialog", frozen=True):
@@ -92,36 +86,34 @@ class SetPromptSuggestionsPausedRequest(
 class SubmitFeedbackRequest(ControlRequestBody[dict[str, Any]], tag="submit_feedback", frozen=True):
     """Sends feedback to the maker of the CLI.
 
-    The answer has ``feedback_id``; when that is null, ``unavailable_reason`` says why. The other fields of the request
-    are not known.
+    The answer has ``feedback_id``, or null and ``unavailable_reason``. The other fields of the request are not known.
     """
 
 
 class EndSessionRequest(ControlRequestBody[dict[str, Any]], tag="end_session", frozen=True):
-    """Ends the session.
+    """Ends the session. The answer is empty.
 
-    Acknowledged with an empty answer. Close stdin afterwards: whether the process exits by itself is not known.
+    Close stdin afterwards, because the process may not exit by itself.
     """
 
 
 class McpAuthenticateRequest(ControlRequestBody[dict[str, Any]], tag="mcp_authenticate", kw_only=True, frozen=True):
     """Signs in to an MCP server by OAuth.
 
-    The answer may have ``authUrl``, a page for the user to open, and says in ``requiresUserAction`` whether the user
-    has to. That page leads back to ``redirectUri``; send the address that it calls there in a
-    :class:`McpOAuthCallbackUrlRequest`.
+    If ``requiresUserAction`` of the answer is true, the user must open the page ``authUrl``. The page redirects to
+    ``redirectUri``; send the complete address in a :class:`McpOAuthCallbackUrlRequest`.
     """
 
     serverName: str
     """The configured name of the server."""
     redirectUri: str | None = None
-    """The address that the sign-in page leads back to."""
+    """The address that the sign-in page redirects to."""
 
 
 class McpOAuthCallbackUrlRequest(
     ControlRequestBody[dict[str, Any]], tag="mcp_oauth_callback_url", kw_only=True, frozen=True
 ):
-    """Gives the CLI the address to which a sign-in has led back."""
+    """Sends the CLI the address to which the sign-in page redirected."""
 
     serverName: str
     """The configured name of the server."""
@@ -130,7 +122,7 @@ class McpOAuthCallbackUrlRequest(
 
 
 class McpClearAuthRequest(ControlRequestBody[dict[str, Any]], tag="mcp_clear_auth", kw_only=True, frozen=True):
-    """Signs out of an MCP server: its tokens are revoked and forgotten."""
+    """Signs out of an MCP server. The CLI revokes and deletes its tokens."""
 
     serverName: str
     """The configured name of the server."""
@@ -139,12 +131,12 @@ class McpClearAuthRequest(ControlRequestBody[dict[str, Any]], tag="mcp_clear_aut
 class SetMcpPermissionModeOverrideRequest(
     ControlRequestBody[dict[str, Any]], tag="set_mcp_permission_mode_override", kw_only=True, frozen=True
 ):
-    """Makes the tools of one MCP server ask for permission, even if the session's mode would allow them."""
+    """Makes an MCP server's tools ask for permission, even if the session's mode allows them."""
 
     serverName: str
     """The configured name of the server."""
     mode: str | None = null()
-    """``default`` or ``auto``; null ends the override. Any other mode is refused."""
+    """``default`` or ``auto``, the only modes that the CLI accepts; null ends the override."""
 
 
 class MessageRatedRequest(ControlRequestBody[dict[str, Any]], tag="message_rated", kw_only=True, frozen=True):
@@ -166,4 +158,4 @@ class ReloadConnectorsRequest(ControlRequestBody[dict[str, Any]], tag="reload_co
 
 
 class PromptDraftActivityRequest(ControlRequestBody[dict[str, Any]], tag="prompt_draft_activity", frozen=True):
-    """Tells the CLI that the user is typing, so that it gets ready. Send it about every 10 seconds meanwhile."""
+    """Tells the CLI that the user is typing, so it can prepare. Send it about every 10 seconds."""

@@ -1,1 +1,1 @@
-"""Messages of the user and the model, and the results of turns."""
+"""User and assistant messages, and the results of turns."""

@@ -1,4 +1,4 @@
-"""Messages of the Messages API, which ``assistant`` and ``user`` lines contain."""
+"""Objects of the Messages API: the ``message`` of ``assistant`` and ``user`` lines, and its parts."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from claude_wire.messages.unknown import OrUnknownObject
 
 
 class Container(Wire, frozen=True):
-    """The container in which the API's code execution ran."""
+    """The container in which the API ran code."""
 
     id: str
     expires_at: str
     """When the container expires, in ISO 8601."""
     skills: list[ContainerSkill] | UnsetType | None = UNSET
-    """The skills that are loaded into the container."""
+    """The skills in the container."""
 
 
 class ContainerSkill(Wire, frozen=True):
-    """A skill loaded into the container."""
+    """A skill in the container."""
 
     skill_id: str
     # one of anthropic, custom
     type: str
-    """``anthropic`` for a skill of Anthropic, ``custom`` for one of a user."""
+    """``anthropic`` for a skill of Anthropic, ``custom`` for a user's skill."""
     version: str
-    """The version that was loaded; a version id for a custom skill."""
+    """The version of the skill; a version id for a custom skill."""
 
 
 class ClearToolUsesEdit(Wire, tag_field="type", tag="clear_tool_uses_20250919", frozen=True):
@@ -39,7 +39,7 @@ class ClearToolUsesEdit(Wire, tag_field="type", tag="clear_tool_uses_20250919", 
     cleared_input_tokens: int
     """The input tokens that the edit saved."""
     cleared_tool_uses: int
-    """The number of tool calls that were dropped."""
+    """The number of dropped tool calls."""
 
 
 class ClearThinkingEdit(Wire, tag_field="type", tag="clear_thinking_20251015", frozen=True):
@@ -48,46 +48,46 @@ class ClearThinkingEdit(Wire, tag_field="type", tag="clear_thinking_20251015", f
     cleared_input_tokens: int
     """The input tokens that the edit saved."""
     cleared_thinking_turns: int
-    """The number of turns whose thinking was dropped."""
+    """The number of turns whose thinking the API dropped."""
 
 
 ContextEdit: TypeAlias = ClearToolUsesEdit | ClearThinkingEdit | OrUnknownObject
 
 
 class ContextManagementResponse(Wire, frozen=True):
-    """The edits that the API made to the context of this request."""
+    """The API's edits of the request's context."""
 
     applied_edits: list[ContextEdit]
-    """The edits, in the order in which they were made."""
+    """The edits, in order."""
 
 
 class _CacheMiss(Wire, tag_field="type", frozen=True):
     cache_missed_input_tokens: int
-    """About how many tokens a hit would have read from the cache."""
+    """An estimate of the tokens that a cache hit would have read."""
 
 
 class CacheMissModelChanged(_CacheMiss, tag="model_changed", frozen=True):
-    """The prompt cache was missed because the model has changed."""
+    """The prompt cache missed because the model changed."""
 
 
 class CacheMissSystemChanged(_CacheMiss, tag="system_changed", frozen=True):
-    """The prompt cache was missed because the system prompt has changed."""
+    """The prompt cache missed because the system prompt changed."""
 
 
 class CacheMissToolsChanged(_CacheMiss, tag="tools_changed", frozen=True):
-    """The prompt cache was missed because the tools have changed."""
+    """The prompt cache missed because the tools changed."""
 
 
 class CacheMissMessagesChanged(_CacheMiss, tag="messages_changed", frozen=True):
-    """The prompt cache was missed because earlier messages were changed."""
+    """The prompt cache missed because earlier messages changed."""
 
 
 class CacheMissPreviousMessageNotFound(Wire, tag_field="type", tag="previous_message_not_found", frozen=True):
-    """The reason for the cache miss is not known, because the message to compare with is not known."""
+    """The API does not know why the prompt cache missed, because it does not have the previous message."""
 
 
 class CacheMissUnavailable(Wire, tag_field="type", tag="unavailable", frozen=True):
-    """The reason for the cache miss is not known."""
+    """The API does not know why the prompt cache missed."""
 
 
 CacheMissReason: TypeAlias = (
@@ -102,42 +102,42 @@ CacheMissReason: TypeAlias = (
 
 
 class Diagnostics(Wire, frozen=True):
-    """Why the prompt cache could not be used in full. Present only if the request asked for diagnostics."""
+    """Why the prompt cache missed. Present only if the request asked for diagnostics."""
 
     cache_miss_reason: CacheMissReason | UnsetType | None = UNSET
-    """Why the cache was missed; null if the API did not know yet when it answered."""
+    """Why the prompt cache missed; null if the API did not know yet."""
 
 
 class RefusalStopDetails(Wire, tag_field="type", tag="refusal", kw_only=True, frozen=True):
-    """Why the model refused. Comes with the ``stop_reason`` ``refusal``."""
+    """Why the model refused, with the ``stop_reason`` ``refusal``."""
 
     # one of cyber, bio, frontier_llm, reasoning_extraction, general_harms
     category: str | UnsetType | None = UNSET
-    """The kind of harm that the request could do; null for another kind. New values may come."""
+    """The kind of possible harm, or null for a kind without a name."""
     explanation: str | UnsetType | None = UNSET
-    """The reason as text for people; its wording may change. Null if there is none."""
+    """The reason as text for people, whose wording may change; null if there is none."""
     fallback_credit_token: str | UnsetType | None = UNSET
-    """An opaque code that pays for the lost cache if a fallback model gets a retry within five minutes."""
+    """An opaque code that pays for the lost cache if a fallback model retries within five minutes."""
     fallback_has_prefill_claim: bool | UnsetType | None = UNSET
-    """Whether the retry may continue the partial text of the refused answer."""
+    """Whether the retry may continue the refused answer's partial text."""
     recommended_model: str | UnsetType | None = UNSET
-    """The fallback model to retry with, if the API could not do it; null otherwise."""
+    """The fallback model for a retry, if the API itself could not retry; null otherwise."""
 
 
 class _ThinkingTransformation(Wire, tag_field="type", frozen=True):
     path: str
-    """The place of the block in the request, such as ``messages.2.content.0``."""
+    """The block's path in the request, such as ``messages.2.content.0``."""
     # one of model_binding_mismatch, prefix_binding_mismatch, organization_binding_mismatch, end_user_binding_mismatch
     reason: str
-    """The check that failed: the model, the conversation before, the organization or the end user differs."""
+    """What differs: the model, the earlier conversation, the organization or the end user."""
 
 
 class ThinkingDroppedInputTransformation(_ThinkingTransformation, tag="thinking_dropped", frozen=True):
-    """The API dropped a thinking block of the request that is bound to something else."""
+    """The API dropped a thinking block that is bound to another model, conversation, organization or user."""
 
 
 class ThinkingMismatchAllowedInputTransformation(_ThinkingTransformation, tag="thinking_mismatch_allowed", frozen=True):
-    """The API kept a thinking block of the request although it is bound to another conversation."""
+    """The API kept a thinking block, although it is bound to another model, conversation, organization or user."""
 
 
 InputTransformation: TypeAlias = (
@@ -146,22 +146,21 @@ InputTransformation: TypeAlias = (
 
 
 class ApiMessage(Wire, kw_only=True, frozen=True):
-    """A message of the model, as the API returned it.
+    """A message of the model, as the API returned it. Each :class:`AssistantMessage` has one block of the message.
 
-    Only ``content`` is always there: dialects leave out the rest. An :class:`AssistantMessage` has one finished block
-    of the message at a time.
+    Dialects omit all fields except ``content``.
     """
 
     id: str | None = None
-    """The id of the answer. Lines with one block each share it."""
+    """The id of the answer, which all lines of the answer share."""
     type: str | None = None
     """``message``."""
     role: str | None = None
     """``assistant``."""
     model: str | None = None
-    """The model that answered; ``<synthetic>`` if the CLI wrote the text, such as an API error."""
+    """The model that answered; ``<synthetic>`` if the CLI wrote the text, such as that of an API error."""
     content: list[ContentBlock]
-    """The blocks: texts, thinking, uses of tools."""
+    """The content blocks, such as texts, thinking and tool calls."""
     # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
     # model_context_window_exceeded
     stop_reason: str | None = null()
@@ -169,26 +168,26 @@ class ApiMessage(Wire, kw_only=True, frozen=True):
     stop_sequence: str | None = null()
     """The stop sequence that ended the answer; null if another reason ended it."""
     usage: Usage | None = None
-    """The tokens, as known when the answer began."""
+    """The token counts when the answer began."""
     context_management: ContextManagementResponse | UnsetType | None = UNSET
-    """The edits that the API made to the context of the request; null if it made none."""
+    """The API's edits of the request's context; null if there are none."""
     stop_details: RefusalStopDetails | OrUnknownObject | UnsetType | None = UNSET
     """Why the model refused; null with another ``stop_reason``."""
     container: Container | UnsetType | None = UNSET
     """The container of the API's code execution; null if none ran."""
     diagnostics: Diagnostics | UnsetType | None = UNSET
-    """Why the prompt cache was missed, if the request asked for it; null if it was not missed."""
+    """Why the prompt cache missed, if the request asked for it; null if the cache did not miss."""
     input_transformations: list[InputTransformation] | UnsetType | None = UNSET
-    """The thinking blocks of the request that the API dropped, or kept though they did not match."""
+    """The request's thinking blocks that are bound to something else: dropped, or kept nevertheless."""
     error: str | None = None
-    """Why the API refused, in dialects that put it here. Use :attr:`AssistantMessage.error_reason`."""
+    """Why the API refused, in some dialects; read :attr:`AssistantMessage.error_reason` instead."""
 
 
 class MessageParam(Wire, frozen=True):
-    """A message to the model: its role and its content."""
+    """A message to the model."""
 
     # one of user, assistant, system
     role: str | UnsetType
-    """The role. The CLI ends with an error unless the host sends ``user``. UNSET, if absent, counts as ``user``."""
+    """``user`` from a host, otherwise the CLI exits with an error; UNSET, if absent, counts as ``user``."""
     content: str | list[ContentBlock]
-    """A string or a list of blocks, in both directions."""
+    """A string or a list of blocks."""

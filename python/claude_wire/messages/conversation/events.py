@@ -1,7 +1,4 @@
-"""The events of a streamed model message, and their deltas.
-
-They are the API's own. A :class:`StreamEvent` line contains one event.
-"""
+"""The API's stream events and their deltas. A :class:`StreamEvent` line contains one event."""
 
 from __future__ import annotations
 
@@ -30,22 +27,19 @@ class TextDelta(Wire, tag_field="type", tag="text_delta", frozen=True):
 
 
 class InputJsonDelta(Wire, tag_field="type", tag="input_json_delta", frozen=True):
-    """The next piece of a tool call's input, as JSON text.
-
-    A piece is not valid JSON by itself: join all pieces of the block, then parse. No piece at all means ``{}``.
-    """
+    """The next piece of a tool call's input. Join all pieces of the block, then parse them; no piece means ``{}``."""
 
     partial_json: str
-    """The piece of text; not valid JSON by itself."""
+    """A piece of JSON text, such as ``{"comm``."""
 
 
 class ThinkingDelta(Wire, tag_field="type", tag="thinking_delta", frozen=True):
     """The next piece of a thinking block."""
 
     thinking: str
-    """The piece of text; empty if the thinking is not shown."""
+    """The text; empty if the thinking is not shown."""
     estimated_tokens: int | UnsetType | None = UNSET
-    """About how many more tokens were thought, for a progress display; null when there is no count."""
+    """An estimate of the new thinking tokens, for a progress display; null if there is none."""
 
 
 class SignatureDelta(Wire, tag_field="type", tag="signature_delta", frozen=True):
@@ -65,38 +59,38 @@ class CompactionDelta(Wire, tag_field="type", tag="compaction_delta", frozen=Tru
     """The content of a compaction block."""
 
     content: str | UnsetType | None = UNSET
-    """The summary; null if it failed."""
+    """The summary; null if the API could not make one."""
     encrypted_content: str | UnsetType | None = UNSET
     """Opaque; send it back unchanged."""
 
 
-#: The addition that one content block delta makes.
+#: What a :class:`ContentBlockDeltaEvent` adds to its block.
 Delta: TypeAlias = (
     TextDelta | InputJsonDelta | ThinkingDelta | SignatureDelta | CitationsDelta | CompactionDelta | OrUnknownDelta
 )
 
 
 class MessageStartEvent(Wire, tag_field="type", tag="message_start", frozen=True):
-    """A model message begins; its ``content`` is empty and its usage is not final."""
+    """A message of the model begins."""
 
     message: ApiMessage
-    """The message with an empty ``content`` and the tokens known so far."""
+    """The message, with an empty ``content`` and the token counts so far."""
 
 
 class ContentBlockStartEvent(Wire, tag_field="type", tag="content_block_start", frozen=True):
-    """Block ``index`` of the message begins, still empty; deltas fill it.
+    """Block ``index`` of the message begins. The block is empty, and deltas fill it.
 
-    Blocks that have no deltas, such as redacted thinking and server tool results, are complete here.
+    A block of a kind without deltas, such as redacted thinking or a server tool's result, is complete.
     """
 
     index: int
     """The index of the block in ``content`` of the message, from 0."""
     content_block: ContentBlock
-    """The block, empty unless it is of a kind that has no deltas."""
+    """The block: empty, or complete if its kind has no deltas."""
 
 
 class ContentBlockDeltaEvent(Wire, tag_field="type", tag="content_block_delta", frozen=True):
-    """One more piece of block ``index``."""
+    """The next piece of block ``index``."""
 
     index: int
     """The index of the block in ``content`` of the message, from 0."""
@@ -105,17 +99,14 @@ class ContentBlockDeltaEvent(Wire, tag_field="type", tag="content_block_delta", 
 
 
 class ContentBlockStopEvent(Wire, tag_field="type", tag="content_block_stop", frozen=True):
-    """Block ``index`` is complete.
-
-    The ``assistant`` line with the finished block comes just before this event, not after it.
-    """
+    """Block ``index`` is complete. The ``assistant`` line with the finished block comes just before this event."""
 
     index: int
     """The index of the block in ``content`` of the message, from 0."""
 
 
 class MessageDelta(Wire, kw_only=True, frozen=True):
-    """How the message ended: why it stopped and at which stop sequence."""
+    """The fields of a message that the API knows only at its end."""
 
     container: Container | UnsetType | None = UNSET
     """The container of the API's code execution; null if none ran."""
@@ -124,22 +115,22 @@ class MessageDelta(Wire, kw_only=True, frozen=True):
     # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
     # model_context_window_exceeded
     stop_reason: str | None = null()
-    """Why the model stopped. In a streamed answer, nothing else has it before the result. New values may come."""
+    """Why the model stopped; in a streamed answer, only this and the result have the reason."""
     stop_sequence: str | None = null()
     """The stop sequence that ended the answer; null if another reason ended it."""
 
 
 class MessageDeltaEvent(Wire, tag_field="type", tag="message_delta", kw_only=True, frozen=True):
-    """The message is about to end. The event has its stop reason and final token counts."""
+    """Adds the stop reason and the final token counts, before the message ends."""
 
     context_management: ContextManagementResponse | UnsetType | None = UNSET
     """The edits that the API made to the context of the request; null if it made none."""
     delta: MessageDelta
-    """The fields of the message that are known only now."""
+    """The fields that the API knows only now."""
     usage: MessageDeltaUsage
     """The tokens of the whole message: totals, not increments."""
     input_transformations: list[InputTransformation] | UnsetType | None = UNSET
-    """Replaces the list in the message start; only if a fallback model took over during the stream."""
+    """Replaces the list in ``message_start``, if a fallback model took over during the stream."""
 
 
 class MessageStopEvent(Wire, tag_field="type", tag="message_stop", frozen=True):
@@ -160,9 +151,9 @@ class ApiErrorInfo(Wire, frozen=True):
 
 
 class ErrorEvent(Wire, tag_field="type", tag="error", frozen=True):
-    """The stream broke off with an error of the API.
+    """The stream ended with an error of the API.
 
-    Rarely seen on the CLI's output, which mostly turns such errors into :class:`ApiRetryMessage` or a result.
+    The CLI rarely writes this event. It writes an :class:`ApiRetryMessage` or a result instead.
     """
 
     error: ApiErrorInfo
@@ -170,7 +161,7 @@ class ErrorEvent(Wire, tag_field="type", tag="error", frozen=True):
     """The API's id of the request."""
 
 
-#: An event of the Messages API's stream.
+#: A stream event of the Messages API.
 Event: TypeAlias = (
     MessageStartEvent
     | ContentBlockStartEvent

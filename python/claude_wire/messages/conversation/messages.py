@@ -1,4 +1,4 @@
-"""The conversation itself: user and assistant messages, and the stream events between them."""
+"""User and assistant messages, and the stream events between them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ def _blocks(content: Iterable[ContentBlock]) -> list[ContentBlock]:
 
 
 class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=ByHand):
-    """To the agent: a prompt. From the agent: tool results, and prompts that the CLI injects or echoes.
+    """From a host: a prompt. From an agent: tool results, and prompts that the CLI injects or echoes.
 
-    To the agent, ``message`` suffices. Prompts that are sent during a turn wait, and may be merged. ``uuid`` and
-    ``session_id`` may be missing in both directions.
+    A prompt needs only ``message``. The CLI queues a prompt that arrives during a turn, and may merge queued prompts.
     """
 
     sent_by: ClassVar[Sender] = "both"
@@ -42,40 +41,40 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     message: MessageParam
     """The content, with its role."""
     parent_tool_use_id: str | None = null()
-    """The tool call whose subagent speaks; None in the main conversation."""
+    """The tool call that started the subagent; None in the main conversation."""
     agent_id: str | None = None
     """The id of the subagent; None in the main conversation."""
     session_id: str | None = None
-    """The id of the session; empty in a prompt if it is not known yet."""
+    """The id of the session; empty in a prompt if not known yet."""
     uuid: str | None = None
-    """The id of this message. A prompt starts no turn if an earlier one had the same uuid."""
+    """The id of this message; a prompt with the uuid of an earlier one starts no turn."""
     timestamp: str | None = None
     """When the message was written, in ISO 8601."""
     tool_use_result: Any = None
-    """The result as structured data, any JSON; its form depends on the tool. The model reads ``content`` instead."""
+    """The result as JSON in a form that depends on the tool; the model reads ``content`` instead."""
     tool_result_meta: Any = None
-    """For each tool result, in a list: the permission decision, or why the tool did not run."""
+    """A list with the permission decision for each tool result, or why the tool did not run."""
     isReplay: bool | None = None
-    """True for a prompt, or the output of a local command, that the CLI sends back."""
+    """True for a prompt or a local command's output that the CLI echoes."""
     subagent_type: str | None = None
     """The type of the subagent, such as ``general-purpose``."""
     task_description: str | None = None
     """The task of the subagent, in a few words."""
     isSynthetic: bool | None = None
-    """True for a text that the CLI wrote, not a user."""
+    """True if the CLI wrote the text, not a user."""
     # one of now, next, later
     priority: str | None = None
-    """When the CLI handles a prompt that is sent during a turn."""
+    """When the CLI handles a prompt that arrives during a turn."""
     origin: MessageOrigin | None = None
     """Where the prompt comes from, if no person typed it."""
     shouldQuery: bool | None = None
     """False adds the message to the conversation without asking the model."""
     client_composed: bool | None = None
-    """True to take the text as written: no ``@path`` is read and no ``/`` command is run."""
+    """True takes the text literally: the CLI reads no ``@path`` and runs no ``/`` command."""
     pasted_content: list[str | list[ContentBlock]] | None = None
-    """Texts that the user pasted. The CLI appends them to the prompt, and ignores blocks other than text."""
+    """Texts that the user pasted, for the CLI to append to the prompt; it ignores blocks other than text."""
     inline_pastes: list[str] | None = None
-    """Texts that the user pasted and that are still in ``message``, each as one string."""
+    """Pasted texts that are also in ``message``, each as one string."""
     file_attachments: list[Any] | None = None
     """Files that came with the prompt; the form of an item is not known."""
     interrupted_message_id: str | None = None
@@ -93,10 +92,12 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
         uuid: str | None = None,
         verbatim: bool = False,
     ) -> Self:
-        """Make a prompt from text or blocks. ``session_id`` is always sent; it is empty if it is not known yet.
+        """Return a prompt with this text or these blocks.
 
-        ``verbatim`` sets ``client_composed``: the CLI then reads no file for an ``@path`` in the text, and runs no
-        command for a ``/`` at its start.
+        Args:
+            session_id: empty if not known yet. The prompt always has this field.
+            verbatim: take the text literally (``client_composed``): the CLI reads no file for ``@path``, and runs no
+                command for ``/`` at the start.
         """
         content = content if isinstance(content, str) else _blocks(content)
         composed = True if verbatim else None
@@ -104,12 +105,12 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
 
     @property
     def content(self) -> str | list[ContentBlock]:
-        """The prompt's text, or its blocks (tool results among them)."""
+        """The text of the message, or its blocks."""
         return self.message.content
 
     @property
     def text(self) -> str:
-        """The text of the message, or of all its text blocks, joined."""
+        """The text of the message, or the joined text of its text blocks."""
         content = self.message.content
         if isinstance(content, str):
             return content
@@ -125,7 +126,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
 class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"model_": "model"}, frozen=True):
     """A finished block of the model's answer, or text that the CLI wrote instead of the model.
 
-    The CLI writes one line per block. Some dialects put ``error`` or ``model`` on the other level, or write null. Use
+    The CLI writes a line for each block. ``error`` and ``model`` are in different places in some dialects: read
     :attr:`error_reason` and :attr:`model`.
     """
 
@@ -133,22 +134,22 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     repr_unwraps: ClassVar[str] = "message"
 
     message: ApiMessage
-    """The message of the API, with its content, model and usage."""
+    """The API's message, with its content, model and usage."""
     parent_tool_use_id: str | None = null()
-    """The tool call whose subagent speaks; None in the main conversation."""
+    """The tool call that started the subagent; None in the main conversation."""
     agent_id: str | None = None
     """The id of the subagent; None in the main conversation."""
     local_command_source: str | None = None
-    """The output of a local command as the transcript stores it, with its tags."""
+    """The output of a local command as in the transcript, with tags."""
     session_id: str | None = None
     uuid: str | None = None
-    """The id of this line. Lines of one answer share ``message.id``."""
+    """The id of this line; lines of one answer share ``message.id``."""
     timestamp: str | None = None
     """When the message was written, in ISO 8601."""
     request_id: str | None = None
     """The API's id of the request."""
     tool_use_meta: list[dict[str, Any]] | None = None
-    """For each call of an MCP tool: its id, and the names of tool and server for display."""
+    """The id of each MCP tool call, and the names of tool and server for display."""
     context_usage: ContextUsage | None = None
     """The data of the report, if the text is the output of ``/context``."""
     local_command_run: dict[str, Any] | None = None
@@ -162,114 +163,113 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     task_description: str | None = None
     """The task of the subagent, in a few words."""
     local_command_outcome: dict[str, Any] | None = None
-    """Why a local command gave no result; ``kind`` is, for example, ``unavailable_headless`` or ``failed``."""
+    """Why a local command has no result, with a ``kind`` such as ``unavailable_headless`` or ``failed``."""
     aborted: bool | None = None
     """True for a block that an interrupt cut off."""
     # one of authentication_failed, oauth_org_not_allowed, account_on_hold, verification_required, billing_error,
     # rate_limit, overloaded, invalid_request, model_not_found, server_error, unknown, max_output_tokens,
     # cloud_credential_error
     error: str | UnsetType | None = UNSET
-    """Why the API refused, on a line that reports a failure. New values may come."""
+    """Why the API refused; other words are possible."""
     is_api_error_message: bool | None = None
-    """True if the text reports an error of the API."""
+    """True if the text is about an error of the API."""
     api_error_status: int | None = None
     """The HTTP status, if the API failed."""
     api_error_type: str | None = None
     """The API's type of the error, such as ``rate_limit_error``; None if the line reports no error."""
     thinking_duration_ms: Number | None = None
-    """Milliseconds that the model thought; only with thinking blocks."""
+    """How long the model thought, in milliseconds; only with thinking blocks."""
     thinking_display: str | None = None
-    """How thinking is shown. Observed: ``updates``."""
+    """How thinking is shown; observed: ``updates``."""
     resume_reason: str | None = None
-    """Why the turn goes on after a worker restart, such as ``interrupted_turn``; None in other turns."""
+    """Why the turn continues after a restart of the worker, such as ``interrupted_turn``; None in other turns."""
     resumed_from_incomplete_thinking: bool | None = None
-    """True if the answer goes on inside thinking that the token limit had cut off."""
+    """True if the answer continues thinking that the token limit cut off."""
     supersedes: list[str] | None = None
-    """The uuids of earlier lines that this one replaces."""
+    """The uuids of earlier lines that this line replaces."""
     usage_report: UsageReport | None = None
-    """The data of the report, if the text is the output of ``/usage``. Only with a subscription."""
+    """The data of the report, if the text is the output of ``/usage`` with a subscription."""
     model_: str | None = None
-    """``model`` beside ``message``, in some dialects. Use :attr:`model`."""
+    """``model`` next to ``message``, in some dialects; read :attr:`model` instead."""
     refused_message_id: str | None = None
     """The API's id of the answer that a safety classifier stopped."""
     api_error: str | None = None
-    """The CLI's name for the error that the line reports. Observed: ``usage_limit_reached``."""
+    """The CLI's name for the error; observed: ``usage_limit_reached``."""
     api_error_params: dict[str, Any] | None = None
-    """Data about the error that the line reports, such as ``rate_limit_info`` of a :class:`RateLimitEvent`."""
+    """Data about the error, such as ``rate_limit_info`` of a :class:`RateLimitEvent`."""
     api_error_code: str | None = None
     api_error_origin: str | None = None
     error_details: str | None = None
-    """More text about the error that the line reports."""
+    """More text about the error."""
 
     @classmethod
     def of(
         cls, content: str | Sequence[ContentBlock], *, model: str | None = None, session_id: str | None = None
     ) -> Self:
-        """Make an answer from text or blocks."""
+        """Return an answer with this text or these blocks."""
         blocks: list[ContentBlock] = [TextBlock(content)] if isinstance(content, str) else _blocks(content)
         return cls(message=ApiMessage(role="assistant", content=blocks, model=model), session_id=session_id)
 
     @property
     def content(self) -> list[ContentBlock]:
-        """The content blocks. While streaming, each message has one finished block."""
+        """The content blocks. The CLI writes one block in each message."""
         return self.message.content
 
     @property
     def text(self) -> str:
-        """The text of all text blocks, joined; empty if there are none."""
+        """The joined text of all text blocks; empty if there are none."""
         return "".join(block.text for block in self.message.content if isinstance(block, TextBlock))
 
     @property
     def tool_uses(self) -> list[ToolUseBlock]:
-        """The calls of tools that the host or the CLI runs, in order."""
+        """The calls of tools that the CLI or the host runs, in order."""
         return [block for block in self.message.content if isinstance(block, ToolUseBlock)]
 
     @property
     def model(self) -> str | None:
-        """The model that answered: ``message.model``, or the field beside ``message`` in some dialects."""
+        """The model that answered, from either place."""
         return self.message.model or self.model_
 
     @property
     def error_reason(self) -> str | None:
-        """Why the API refused: ``error``, or ``message.error`` in some dialects. None if it did not refuse."""
+        """Why the API refused: ``error``, or ``message.error`` in some dialects. None if the API did not refuse."""
         return self.error or self.message.error or None
 
 
 class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
-    """One event of the model's answer while it streams, sent only with ``--include-partial-messages``.
+    """An event of the model's answer, sent only with ``--include-partial-messages``.
 
-    The finished blocks come as :class:`AssistantMessage` lines among these events, so showing both shows the text
-    twice.
+    The finished blocks also come as :class:`AssistantMessage` lines between the events. Do not show both.
     """
 
     event: Event
     """The event, as the API streams it."""
     session_id: str | None = None
     parent_tool_use_id: str | None = null()
-    """The tool call whose subagent speaks; None in the main conversation."""
+    """The tool call that started the subagent; None in the main conversation."""
     uuid: str | None = None
     """The id of this message."""
     api_message_id: str | None = None
-    """The ``message.id`` that the event belongs to."""
+    """The ``message.id`` of the answer."""
     ttft_ms: Number | None = None
     """Milliseconds from the request to the first token; only on message starts."""
     thinking_display: str | None = None
-    """How thinking is shown. Observed: ``updates``, on message starts and thinking."""
+    """How thinking is shown; observed: ``updates``, on message starts and thinking."""
     user_message_uuid: str | None = None
-    """The uuid of the prompt that this turn answers. On the first event of the turn only."""
+    """The uuid of the prompt that this turn answers; only on the first event of the turn."""
     user_message_uuids: list[str] | None = None
-    """The uuids of all prompts that this turn answers. With ``user_message_uuid`` only."""
+    """The uuids of all prompts that this turn answers; only with ``user_message_uuid``."""
     owed_rows: list[Any] | None = None
-    """Observed: always empty, on message starts."""
+    """Observed on message starts: always empty."""
     abandoned_blocks: dict[str, Any] | None = None
-    """The blocks that an interrupt cut off: ``api_message_id``, and the first index ``from_block_index``."""
+    """``api_message_id``, and ``from_block_index``, the index of the first block that an interrupt cut off."""
     resume_reason: str | None = None
-    """Why the turn goes on after a worker restart, such as ``interrupted_turn``; None in other turns."""
+    """Why the turn continues after a restart of the worker, such as ``interrupted_turn``; None in other turns."""
     text_runs_joined: bool | None = None
 
     @property
     def text_delta(self) -> str | None:
-        """The piece of text that this event adds, or None if it adds none."""
+        """The text that the event adds; None if it adds none."""
         event = self.event
         if isinstance(event, ContentBlockDeltaEvent) and isinstance(event.delta, TextDelta):
             return event.delta.text

@@ -1,4 +1,4 @@
-"""The origin of a user message: a person, a channel, another agent, or the CLI itself."""
+"""The origins of user messages: a person, a channel, another agent, or the CLI."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class HumanOrigin(Wire, tag_field="kind", tag="human", frozen=True):
 
 
 class ChannelOrigin(Wire, tag_field="kind", tag="channel", kw_only=True, frozen=True):
-    """The message came in over a channel of an MCP server."""
+    """The message came through a channel of an MCP server."""
 
     server: str
     """The name of the MCP server."""
@@ -22,43 +22,42 @@ class ChannelOrigin(Wire, tag_field="kind", tag="channel", kw_only=True, frozen=
 class PeerOrigin(Wire, tag_field="kind", tag="peer", kw_only=True, rename={"from_": "from"}, frozen=True):
     """Another agent session sent the message.
 
-    The wire key of ``from_`` is ``from``. The sender chooses ``from_``, ``name`` and ``fromSession``, so they prove
-    nothing: only ``verifiedPeerPid`` identifies the sender.
+    Do not trust ``from_``, ``name`` and ``fromSession``, which the sender chooses. Only ``verifiedPeerPid`` identifies
+    the sender.
     """
 
     from_: str
-    """The address of the sender, for a reply."""
+    """The sender's address for a reply; the key on the wire is ``from``."""
     # one of bypass, prompting
     fromMode: str | None = None
-    """How the sender asks for permission: ``bypass`` if it runs tools without asking, else ``prompting``."""
+    """``bypass`` if the sender runs tools without asking, else ``prompting``."""
     name: str | None = None
     """The sender's name for display, at most 64 characters."""
     fromSession: str | None = None
-    """The id of the sender's session, for a link to it."""
+    """The id of the sender's session, for a link."""
     senderTaskId: str | None = None
-    """The task of the subagent in this process that sent the message; None for another session."""
+    """The task of the sender, if it is a subagent of this process; None for another session."""
     body: str | None = None
-    """The text of the message without its envelope, as the model reads it."""
+    """The text for the model, without the envelope."""
     verifiedPeerPid: int | None = None
-    """The process id of the connected sender, checked by the kernel. A relay counts as the sender."""
+    """The process id of the connected sender or relay, from the kernel."""
 
 
 class TaskNotificationOrigin(Wire, tag_field="kind", tag="task-notification", kw_only=True, frozen=True):
-    """A task or an event outside the conversation caused the message, not a person.
+    """A task or an event outside the conversation caused the message.
 
-    The tag has a hyphen, ``task-notification``. On a result it marks a turn that the CLI began by itself, as when a
-    background task ended.
+    On a result: the CLI itself started the turn, for example because a background task ended.
     """
 
     # one of scheduled-trigger, peer-send-message, projects-relay, session-inbox, external-event
     subkind: str | None = None
-    """What caused the message; None for the CLI's own background tasks. New values may come."""
+    """What caused the message; None for the CLI's own background tasks."""
     fireReason: str | None = None
     """Why a scheduled task ran, such as ``scheduled``, ``manual``, ``retry`` or ``catch_up``."""
     runId: str | None = None
     """The ``run_id`` of the messages about the background task."""
     producer: str | None = None
-    """The part of the CLI that wrote the message. Observed: ``session-task``, for background tasks."""
+    """The part of the CLI that wrote the message; observed: ``session-task``, for background tasks."""
 
 
 class CoordinatorOrigin(Wire, tag_field="kind", tag="coordinator", frozen=True):
@@ -70,23 +69,23 @@ class UnclassifiedOrigin(Wire, tag_field="kind", tag="unclassified", frozen=True
 
 
 class ObserverOrigin(Wire, tag_field="kind", tag="observer", kw_only=True, rename={"from_": "from"}, frozen=True):
-    """An observer agent sent the message. The wire key of ``from_`` is ``from``."""
+    """An observer agent sent the message."""
 
     from_: str
-    """The name of the observer agent."""
+    """The name of the observer agent; the key on the wire is ``from``."""
     senderTaskId: str
-    """The task in which the observer runs."""
+    """The observer's task."""
 
 
 class AutoContinuationOrigin(Wire, tag_field="kind", tag="auto-continuation", frozen=True):
-    """The CLI wrote the message itself, to make the model continue."""
+    """The CLI wrote the message to make the model continue."""
 
 
 class ObserverActivityOrigin(Wire, tag_field="kind", tag="observer-activity", frozen=True):
     """The message reports the activity of an observer agent."""
 
 
-#: Who or what sent a user message.
+#: The sender of a user message.
 MessageOrigin: TypeAlias = (
     HumanOrigin
     | ChannelOrigin

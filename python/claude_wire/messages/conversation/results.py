@@ -1,6 +1,6 @@
-"""The ``result`` messages that end a turn, one class for each subtype, and the exceptions for those that are errors.
+"""The ``result`` messages, which end turns, and the exceptions for failed turns.
 
-Background tasks can hold results back, so that those of several turns come late and together.
+Background tasks may delay results. The results of several turns then arrive together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from claude_wire.support.text import quoted
 
 
 class PermissionDenial(Wire, kw_only=True, frozen=True):
-    """A tool call that was refused during the turn."""
+    """A tool call that was refused."""
 
     tool_name: str
     """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
@@ -30,7 +30,7 @@ class PermissionDenial(Wire, kw_only=True, frozen=True):
 
 
 class DeferredToolUse(Wire, kw_only=True, frozen=True):
-    """The tool call that was deferred and so ended the turn, with ``terminal_reason`` ``tool_deferred``."""
+    """The tool call that a hook deferred, which ended the turn with ``terminal_reason`` ``tool_deferred``."""
 
     id: str
     """The ``id`` of the tool call."""
@@ -41,16 +41,16 @@ class DeferredToolUse(Wire, kw_only=True, frozen=True):
 
 
 class InvalidConfigFile(Wire, kw_only=True, frozen=True):
-    """The configuration file that kept the session from starting."""
+    """The configuration file because of which the session could not start."""
 
     path: str
     """The file that is not valid JSON."""
     is_global: bool
     """True for the CLI's global configuration, the only file with backups."""
     backup_searched: bool
-    """True if the CLI looked for a backup. Without ``backup_path`` there was none."""
+    """True if the CLI looked for a backup, even if it found none."""
     backup_path: str | None = None
-    """The backup, if the CLI found one. Check it before you copy it: it may be broken, too."""
+    """The backup, if the CLI found one, which may be broken, too."""
 
 
 class ErrorInfo(Wire, kw_only=True, frozen=True):
@@ -65,27 +65,27 @@ class ErrorInfo(Wire, kw_only=True, frozen=True):
 class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     """Ends a turn, and reports its outcome, cost and duration. The base class of all results.
 
-    Read :attr:`ok`, not ``subtype``: API failures are ``success`` with ``is_error`` true, the text in ``result``
-    and the HTTP status in ``api_error_status``, while errors of the CLI have ``errors`` and no ``result``.
-    ``total_cost_usd`` and ``modelUsage`` are running totals of the session, which go on when it is resumed or forked:
-    adding them up over results counts most of it twice. ``model_usage_since_last_result`` and ``usage`` are those of
-    this turn.
+    Read :attr:`ok`, not ``subtype``. If the API failed, the ``subtype`` is ``success``, ``is_error`` is true, and
+    ``result`` has the text. If the CLI failed, ``errors`` has the texts, and there is no ``result``.
+
+    ``total_cost_usd`` and ``modelUsage`` are running totals of the session, which continue when a session is resumed or
+    forked: do not add them up. ``usage`` and ``model_usage_since_last_result`` are for this turn only.
     """
 
     repr_first: ClassVar[tuple[str, ...]] = ("result", "errors", "num_turns", "total_cost_usd", "stop_reason")
 
     duration_api_ms: Number | None = None
-    """Milliseconds of waiting for the API, a running total of the session: it may exceed ``duration_ms``."""
+    """Milliseconds of waiting for the API: a running total of the session, which may exceed ``duration_ms``."""
     stop_reason: str | None = null()
-    """Why the model stopped; the ``stop_reason`` of its last message."""
+    """The ``stop_reason`` of the model's last message."""
     session_id: str | None = None
     """The id of the session; ``ClaudeOptions(resume=)`` takes it."""
     total_cost_usd: Number | None = None
-    """A running total of the session, in US dollars: not the cost of this turn."""
+    """A running total of the session in US dollars, not the cost of this turn."""
     usage: Usage | None = None
     """The usage of this turn's main loop, without subagents."""
     modelUsage: dict[str, ModelUsage] | None = None
-    """Running totals of the session by model, including subagents: not the usage of this turn."""
+    """Running totals of the session by model, including subagents, not the usage of this turn."""
     permission_denials: list[PermissionDenial] | None = None
     """The tool calls that were refused."""
     # one of blocking_limit, rapid_refill_breaker, prompt_too_long, image_error, model_error, api_error,
@@ -102,17 +102,17 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     fast_mode_disabled_reason: str | None = None
     """Why fast mode is off."""
     origin: MessageOrigin | None = None
-    """What caused the turn, if not a prompt of the host."""
+    """The cause of the turn, if it was not a prompt of the host."""
     subagent_stats: dict[str, Any] | None = None
     """Counts of subagents: spawned, completed, failed, killed, refused, and by type."""
     safety_stops: int | None = None
-    """The number of answers that a safety classifier has stopped, a running total of the session."""
+    """The number of answers that a safety classifier stopped: a running total of the session."""
     is_error: bool | None = None
-    """True if the turn failed, also where ``subtype`` is ``success``. Read :attr:`ok`."""
+    """True if the turn failed, even if ``subtype`` is ``success``; read :attr:`ok` instead."""
     num_turns: int | None = None
     """How often the model answered in this turn."""
     subtype: str | UnsetType = UNSET
-    """How the turn ended, such as ``success`` or ``error_max_turns``; UNSET only if the line has none."""
+    """How the turn ended, such as ``success`` or ``error_max_turns``; UNSET if absent."""
     api_error_status: int | UnsetType | None = UNSET
     """The HTTP status, if the API failed."""
     api_error_type: str | None = None
@@ -120,15 +120,15 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     result: str | None = None
     """The last text of the turn, or the text of an API failure."""
     structured_output: Any = None
-    """The output that meets the JSON schema, as plain JSON; None if no schema was given or none was met."""
+    """The output that matches the JSON schema, as plain objects; None without a schema or a match."""
     ttft_ms: Number | None = None
     """Milliseconds from the start of the turn to the first token."""
     duration_ms: Number | None = None
-    """Milliseconds of this turn, waits for permission included."""
+    """The duration of this turn in milliseconds, including waits for permission."""
     uuid: str | None = None
     """The id of this message."""
     begun_message_ids: list[str] | None = None
-    """The API's ids of the answers that began to stream in this turn; only if it streamed."""
+    """The API's ids of the answers that began to stream in this turn."""
     ttft_stream_ms: Number | None = None
     """Milliseconds from the start of the turn to the first event of the answer."""
     time_to_request_ms: Number | None = None
@@ -138,9 +138,9 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     user_message_uuid: str | None = None
     """The uuid of the prompt that this turn answers."""
     user_message_uuids: list[str] | None = None
-    """The uuids of all prompts that this turn answers, merged ones included."""
+    """The uuids of all prompts that this turn answers, including merged ones."""
     local_command: str | None = None
-    """The name of the local command that the turn ran instead of the model, without the slash."""
+    """The local command that ran instead of the model, without the slash."""
     request_sent_wall_ms: Number | None = None
     """When the first API request was sent, in milliseconds since 1970-01-01 UTC."""
     first_request_input_tokens: int | None = None
@@ -148,17 +148,17 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     first_request_cache_read_input_tokens: int | None = None
     """``cache_read_input_tokens`` of the turn's first API request."""
     queued_turn_count: int | None = None
-    """The number of prompts that still wait for a turn; 0 if nothing follows."""
+    """The number of prompts that still wait for a turn."""
     result_index: int | None = None
-    """The number of this result in the process, from 0. A gap means that a result was lost."""
+    """The number of this result in the process, from 0; a gap means that a result was lost."""
     model_usage_since_last_result: dict[str, ModelUsage] | None = None
-    """The usage since the previous result, by model, subagents included: to be added up. Not in older CLIs."""
+    """The usage since the previous result by model, including subagents, which you may add up; None in older CLIs."""
     errors: list[str] | None = None
-    """What failed, as texts. A text that begins with ``[ede_diagnostic]`` is for the developers of the CLI."""
+    """The errors as texts; a text that begins with ``[ede_diagnostic]`` is for the CLI's developers."""
     error: ErrorInfo | None = None
     """The error, in the ``permission_request`` dialect."""
     resume_reason: str | None = None
-    """Why the turn goes on after a worker restart, such as ``interrupted_turn``; None in other turns."""
+    """Why the turn continues after a restart of the worker, such as ``interrupted_turn``; None in other turns."""
     first_stream_post_ms: Number | None = None
     """Milliseconds until a remote session uploaded its first stream event."""
     first_stream_post_ack_ms: Number | None = None
@@ -182,12 +182,12 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     time_to_request_from_spawn_ms: Number | None = None
     """Milliseconds from the start of the process to the first API request."""
     warm_spare_claimed: bool | None = None
-    """True if the session took over a process that had been started in advance."""
+    """True if the session uses a process that was started in advance."""
     time_origin_ms: Number | None = None
     """When the process started, in milliseconds since 1970-01-01 UTC."""
     deferred_tool_use: DeferredToolUse | None = None
     """The tool call that a hook deferred, if that ended the turn."""
-    # Rarely written diagnostics of the CLI: what the process did during the turn, in MiB and milliseconds.
+    # The CLI rarely writes these diagnostics of its process.
     time_to_request_phases_ms: dict[str, Any] | None = None
     """Milliseconds of each phase before the first API request."""
     turn_start_resume_kind: str | None = None
@@ -209,7 +209,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     process_anon_mib_result: Number | None = None
     """The anonymous memory of the CLI when it wrote the result, in MiB."""
     process_peak_rss_mib: Number | None = None
-    """The most resident memory that the CLI has had, in MiB."""
+    """The maximum resident memory of the CLI so far, in MiB."""
     process_cpu_ms_between_turns: Number | None = None
     """Milliseconds of processor time of the CLI between the previous turn and this one."""
     process_wall_ms_between_turns: Number | None = None
@@ -272,7 +272,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     api_error_code: str | None = None
     api_error_origin: str | None = None
     api_error: str | None = None
-    """The CLI's name for the API's error. Observed: ``usage_limit_reached``."""
+    """The CLI's name for the API's error; observed: ``usage_limit_reached``."""
     interrupted_by_shutdown: bool | None = None
     """True if the turn ended because the process shut down."""
     restored_rewind: dict[str, Any] | None = None
@@ -282,7 +282,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     policy_answer: str | None = None
     policy_answer_reason: str | None = None
     credential_expires_at: str | None = None
-    """When the claude.ai login ends for good, in ISO 8601; an estimate. None for other credentials."""
+    """An estimate of when the claude.ai login expires finally, in ISO 8601; None for other credentials."""
     # one of org_pin_api_key_conflict, provider_not_allowed, org_verify_failed, org_pin_mismatch,
     # managed_settings_invalid, remote_settings_required_unavailable, gateway_signin_required, gateway_access_denied,
     # proxy_invalid, temp_dir_unusable, cwd_unavailable, shell_tool_missing, session_held_by_background,
@@ -290,7 +290,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     # org_config_refused, sandbox_required_unavailable, initialize_not_first, config_file_invalid,
     # managed_settings_not_delivered, initialize_fields_not_delivered, sideload_flags_disabled
     startup_failure_reason: str | None = None
-    """Why the session could not start. ``errors`` has the text."""
+    """Why the session could not start; ``errors`` has the text."""
     invalid_config_file: InvalidConfigFile | None = None
     """The broken file, with the ``startup_failure_reason`` ``config_file_invalid``."""
 
@@ -298,9 +298,8 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     def ok(self) -> bool:
         """True if the turn succeeded.
 
-        A turn that was :attr:`cancelled` did not. Otherwise ``is_error`` decides: an API failure comes as ``success``
-        with ``is_error``. If a dialect leaves out ``is_error``, only ``success`` without ``error`` and ``errors`` is a
-        success.
+        A :attr:`cancelled` turn did not succeed. For other turns ``is_error`` decides, or in a dialect without
+        ``is_error``, the ``subtype`` ``success`` without ``error`` and ``errors``.
         """
         if self.cancelled:
             return False
@@ -312,9 +311,9 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     def cancelled(self) -> bool:
         """True if the turn was interrupted, whatever ``is_error`` says.
 
-        Dialects show it by the ``subtype``: ``cancelled`` in miriad-code, ``interrupted`` in others. The CLI writes
-        ``error_during_execution`` with a ``terminal_reason`` of ``aborted_streaming`` or ``aborted_tools``. With a CLI
-        older than that field, an interrupt looks like a failure.
+        The CLI reports an interrupt by the ``terminal_reason`` ``aborted_streaming`` or ``aborted_tools``, miriad-code
+        by the ``subtype`` ``cancelled``, and other dialects by the ``subtype`` ``interrupted``. If the CLI is older
+        than ``terminal_reason``, this is False.
         """
         return self.subtype in ("cancelled", "interrupted") or self.terminal_reason in (
             "aborted_streaming",
@@ -327,12 +326,12 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
         """Return the exception for this result; None if the turn succeeded.
 
         Args:
-            reason: :attr:`AssistantMessage.error_reason` of the turn's last message. Only this shows that credentials
-                are missing: then no request is made, and the result has no ``api_error_status``.
+            reason: :attr:`AssistantMessage.error_reason` of the turn's last message. Without credentials, the CLI makes
+                no request, so the result has no ``api_error_status``, and only this shows the reason.
             resets_at: ``resetsAt`` of the last :class:`RateLimitEvent` whose ``status`` is ``rejected``, for
                 :attr:`RateLimitError.resets_at`.
-            structured: true if a JSON schema was given. Then a success without ``structured_output`` is a
-                :class:`StructuredOutputError`, unless no model was asked (``num_turns`` is 0).
+            structured: true if the session has a JSON schema. Then a success without ``structured_output`` is a
+                :class:`StructuredOutputError`, unless the turn did not call the model (``num_turns`` is 0).
         """
         if self.ok:
             unmet = structured and self.structured_output is None and self.num_turns != 0
@@ -350,7 +349,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
         return ApiError(self)
 
     def raise_for_error(self, *, structured: bool = False) -> None:
-        """Raise :meth:`to_error`, if the turn failed.
+        """Raise the exception from :meth:`to_error` if the turn failed.
 
         Args:
             structured: as for :meth:`to_error`.
@@ -364,9 +363,9 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
 
 
 class TurnError(ClaudeWireError):
-    """A turn ended with a result that is an error. :meth:`~claude_wire.ResultMessage.to_error` makes it.
+    """A turn ended with a result that is an error. :meth:`~claude_wire.ResultMessage.to_error` returns this exception.
 
-    Its text says what the CLI says of it (see :mod:`claude_wire.errors`), and what to do.
+    The text quotes the CLI's error (see :mod:`claude_wire.errors`), and says what to do.
 
     Attributes:
         result: the whole :class:`~claude_wire.ResultMessage`, with its text and cost.
@@ -399,13 +398,11 @@ class TurnError(ClaudeWireError):
 
 
 class ApiError(TurnError):
-    """The API refused a request, or failed even after the CLI's retries.
-
-    The result of the CLI has the ``subtype`` ``success``.
+    """The API refused a request, or failed even after the CLI's retries. The result's ``subtype`` is ``success``.
 
     Attributes:
         status: the HTTP status, or None if there was no answer.
-        error_type: the error's name in the API or a dialect, such as ``"invalid_request_error"``, or None.
+        error_type: the name of the error, such as ``"invalid_request_error"``, or None.
     """
 
     def __init__(self, result: ResultMessage) -> None:
@@ -435,7 +432,7 @@ class ApiError(TurnError):
 
 
 class AuthenticationError(ApiError):
-    """The credentials are missing, wrong, or not allowed to do this (HTTP 401 and 403)."""
+    """The credentials are missing, wrong, or do not allow the request (HTTP 401 and 403)."""
 
     def _advise(self, result: ResultMessage) -> str:
         if result.error is not None:  # from an agent of another dialect than the CLI's
@@ -450,16 +447,16 @@ class BillingError(ApiError):
 
 
 class RateLimitError(ApiError):
-    """Too many requests, or the API is overloaded (HTTP 429 and 529). Trying later may help.
+    """Too many requests, or the API is overloaded (HTTP 429 and 529). Try again later.
 
     Args:
         resets_at: when the limit ends, in seconds since 1970-01-01 UTC.
 
     Attributes:
-        resets_at: when the limit ends, in UTC, or None. A session takes it from the last
-            :class:`~claude_wire.messages.RateLimitEvent` if its ``status`` is ``rejected``; the CLI reports the limits
-            of subscriptions like this. It is None for the limit of an API key, for an overloaded API, and in an error
-            that was made from a result alone.
+        resets_at: when the limit ends, in UTC, or None. A session takes the time from the last
+            :class:`~claude_wire.messages.RateLimitEvent` with the ``status`` ``rejected``, which the CLI sends for
+            subscriptions. None for the limit of an API key, for an overloaded API, and from
+            :meth:`~claude_wire.ResultMessage.raise_for_error`.
     """
 
     _remedy = "try again later"
@@ -488,9 +485,9 @@ class MaxBudgetError(TurnError):
 
 
 class StructuredOutputError(TurnError):
-    """The model gave no output that fits the JSON schema, in any attempt, or made no attempt.
+    """The model's output did not match the JSON schema in any attempt, or the model made no attempt.
 
-    The result is then a ``success`` without ``structured_output``, and its ``result`` is the model's text.
+    Without an attempt, the result is a ``success`` without ``structured_output``, and ``result`` is the model's text.
     """
 
     _remedy = ".result.errors has the last reason; ask for less, or loosen the schema"
@@ -505,7 +502,7 @@ class StructuredOutputError(TurnError):
 
 
 class TurnCancelledError(TurnError):
-    """The turn was interrupted: by :meth:`~claude_wire.Session.interrupt`, a signal, or a refusal that ends it.
+    """:meth:`~claude_wire.Session.interrupt`, a signal, or a refusal with ``interrupt`` interrupted the turn.
 
     ``terminal_reason`` of the result says what was interrupted: ``aborted_streaming`` or ``aborted_tools``.
     """
@@ -515,17 +512,13 @@ class TurnCancelledError(TurnError):
 
 
 class SubagentStoppedError(TurnError):
-    """Subagents in the background were stopped before they reported, and no turn followed.
+    """The CLI stopped background subagents before they reported, and no turn followed. The turns did not fail.
 
-    The CLI stops all subagents when one of them exceeds ``max_budget_usd``, and when it is interrupted between two
-    turns. The turns themselves did not fail.
-
-    Args:
-        count: how many were stopped.
+    The CLI stops all subagents when one exceeds ``max_budget_usd``, and when it is interrupted between two turns.
 
     Attributes:
         result: the last result before that.
-        count: as above.
+        count: the number of stopped subagents.
     """
 
     _remedy = "allow more with ClaudeOptions(max_budget_usd=...), if the budget is spent"
@@ -540,18 +533,18 @@ class SubagentStoppedError(TurnError):
 
 
 class ExecutionError(TurnError):
-    """The turn failed for another reason: for instance, the session could not start."""
+    """The turn failed for another reason. For example, the session could not start."""
 
 
 class SessionNotFoundError(ExecutionError):
-    """There is no conversation to resume: it was removed, or belongs to another directory, user or machine.
+    """The conversation to resume does not exist: it was removed, or belongs to another directory, user or machine.
 
     The CLI removes conversations after 30 days (``cleanupPeriodDays`` of its settings).
 
     Attributes:
-        folder: path of the folder that was searched; None if it is not known. The CLI itself searches only the
-            subfolder of its working directory.
-        result: the CLI's result. If the session has not started the CLI, the result that the CLI would have written.
+        folder: the path of the searched folder; None if not known. The CLI searches only the subfolder of its working
+            directory.
+        result: the CLI's result. If the session did not start the CLI, the result that the CLI would have written.
     """
 
     def __init__(self, result: ResultMessage, folder: str | None = None) -> None:
@@ -568,22 +561,22 @@ class SessionNotFoundError(ExecutionError):
         )
 
 
-#: The CLI's errors for a conversation that it does not have.
+#: How the CLI's error texts for an unknown conversation begin.
 _NOT_FOUND = ("No conversation found", "No session found")
 
 
 def is_not_found(result: ResultMessage) -> bool:
-    """Return True if the CLI says that there is no conversation to resume."""
+    """Return True if the CLI did not find the conversation to resume."""
     return any(text.startswith(_NOT_FOUND) for text in result.errors or ())
 
 
 def words_of(result: ResultMessage) -> str:
-    """Return what the CLI says about a failed turn. Other texts of a result may be the model's."""
+    """Return the CLI's error text. Do not use a result's other texts, which the model may have written."""
     if result.subtype == "success" and result.is_error and result.result:
         return result.result
     if result.error:
         return result.error.message
-    # The CLI writes such diagnostics, which are for its developers, for every interrupted turn.
+    # The CLI writes diagnostics for its developers, such as "[ede_diagnostic] …", in each interrupted turn.
     return next((text for text in result.errors or () if not text.startswith("[ede_diagnostic]")), "")
 
 
@@ -592,9 +585,9 @@ _BY_SUBTYPE: dict[str, type[TurnError]] = {
     "error_max_budget_usd": MaxBudgetError,
     "error_max_structured_output_retries": StructuredOutputError,
 }
-#: ``error.code`` in the ``permission_request`` dialect, whose failed turns all have the subtype ``error``.
+#: ``error.code`` in the ``permission_request`` dialect, in which all failed turns have the subtype ``error``.
 _BY_CODE: dict[str, type[TurnError]] = {"auth_error": AuthenticationError, "budget_exceeded": MaxBudgetError}
-#: What can identify a failure: an HTTP status, an error type of the API, or the ``error`` of an assistant message.
+#: Exception -> the HTTP statuses, error types of the API, and ``error`` words of assistant messages that mean it.
 _API_ERRORS: dict[type[ApiError], frozenset[object]] = {
     AuthenticationError: frozenset(
         (
@@ -608,65 +601,51 @@ _API_ERRORS: dict[type[ApiError], frozenset[object]] = {
 
 
 class ResultSuccess(ResultMessage, kw_only=True, frozen=True):
-    """The turn ended normally. Check ``is_error`` before using ``result``.
+    """The turn ended normally, or the API failed. Check ``is_error`` before you use ``result``.
 
-    A local command such as ``/clear`` ends with ``num_turns`` 0 and, mostly, its name in ``local_command``.
+    After a local command such as ``/clear``, ``num_turns`` is 0, and ``local_command`` usually has its name.
     """
 
     subtype: Literal["success"] = constant("success")
 
 
 class ResultErrorDuringExecution(ResultMessage, kw_only=True, frozen=True):
-    """The turn was interrupted or failed, or the session could not start.
+    """The turn was interrupted (see :attr:`ResultMessage.cancelled`) or failed, or the session could not start.
 
-    After an interrupt ``terminal_reason`` is ``aborted_streaming`` or ``aborted_tools``, and
-    :attr:`ResultMessage.cancelled` is true. A failed start leaves all counts zero and may have
-    ``startup_failure_reason``.
+    If the session could not start, all counts are 0, and ``startup_failure_reason`` may say why.
     """
 
     subtype: Literal["error_during_execution"] = constant("error_during_execution")
 
 
 class ResultErrorMaxTurns(ResultMessage, kw_only=True, frozen=True):
-    """The turn was stopped at the limit set with ``--max-turns``.
-
-    ``num_turns`` may be one more than the limit.
-    """
+    """The turn reached the limit of ``--max-turns``. ``num_turns`` may be one more than the limit."""
 
     subtype: Literal["error_max_turns"] = constant("error_max_turns")
 
 
 class ResultErrorMaxBudgetUsd(ResultMessage, kw_only=True, frozen=True):
-    """The turn was stopped because the session's cost reached the limit set with ``--max-budget-usd``.
+    """The session's cost reached the limit of ``--max-budget-usd``.
 
-    The cost may be over the limit, as it is only known after each answer.
+    The cost may exceed the limit, because the CLI only knows it after each answer.
     """
 
     subtype: Literal["error_max_budget_usd"] = constant("error_max_budget_usd")
 
 
 class ResultErrorMaxStructuredOutputRetries(ResultMessage, kw_only=True, frozen=True):
-    """The model failed too often to give output that meets the JSON schema.
-
-    ``errors`` has the last reason.
-    """
+    """The model's output did not match the JSON schema in any attempt. ``errors`` has the last reason."""
 
     subtype: Literal["error_max_structured_output_retries"] = constant("error_max_structured_output_retries")
 
 
 class ResultError(ResultMessage, kw_only=True, frozen=True):
-    """A failed turn, in miriad-code's dialect and in the ``permission_request`` dialect.
-
-    Miriad-code's has the usual counts; the other has an ``error`` object and nothing else.
-    """
+    """A failed turn in miriad-code's dialect, with counts, or in the ``permission_request`` dialect, with ``error``."""
 
     subtype: Literal["error"] = constant("error")
 
 
 class ResultCancelled(ResultMessage, kw_only=True, frozen=True):
-    """An interrupted turn in miriad-code's dialect. :attr:`ResultMessage.cancelled` is true.
-
-    For the CLI's form see :class:`ResultErrorDuringExecution`.
-    """
+    """An interrupted turn in miriad-code's dialect. The CLI sends :class:`ResultErrorDuringExecution` instead."""
 
     subtype: Literal["cancelled"] = constant("cancelled")

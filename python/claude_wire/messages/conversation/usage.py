@@ -1,7 +1,6 @@
-"""Usage: tokens per message, model and task, cost, and the content of the context window.
+"""Usage: tokens by message, model and task, costs, and the content of the context window.
 
-Token counts are whole numbers, money is in US dollars unless a ``currency`` says otherwise, and fields in ``_ms`` are
-milliseconds.
+Costs are in US dollars unless there is a ``currency``. Fields that end with ``_ms`` are in milliseconds.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from claude_wire.messages.unknown import OrUnknownObject
 
 
 class CacheCreation(Wire, frozen=True):
-    """Tokens written to the prompt cache, by their lifetime. They add up to ``cache_creation_input_tokens``."""
+    """Tokens written to the prompt cache, by lifetime. The sum is ``cache_creation_input_tokens``."""
 
     ephemeral_1h_input_tokens: int
     """Tokens that the cache keeps for one hour."""
@@ -36,15 +35,15 @@ class OutputTokensDetails(Wire, frozen=True):
     """A breakdown of ``output_tokens``."""
 
     thinking_tokens: int
-    """Thinking tokens, which ``output_tokens`` includes. The thinking text may be a shorter summary."""
+    """Thinking tokens, which ``output_tokens`` includes; the thinking text may be shorter."""
 
 
 class FallbackCreditRedeemed(Wire, tag_field="type", tag="redeemed", frozen=True):
-    """The credit was applied: the retry is billed as if its model had run the conversation all along."""
+    """The credit was applied: the retry costs as much as if its model had run the whole conversation."""
 
 
 class FallbackCreditNotApplied(Wire, tag_field="type", tag="not_applied", frozen=True):
-    """The credit was not applied; ``reason`` says why."""
+    """The credit was not applied."""
 
     # one of body_mismatch, continuation_excluded, continuation_only, expired, invalid_target_model, not_enabled,
     # reprice_unavailable, temporarily_unavailable, variant_fields_present, wrong_organization, wrong_platform,
@@ -52,17 +51,17 @@ class FallbackCreditNotApplied(Wire, tag_field="type", tag="not_applied", frozen
     reason: str
     """Why the credit was not applied."""
     remove_to_redeem: list[str] | UnsetType | None = UNSET
-    """The request fields to remove before another try; only with ``variant_fields_present``."""
+    """The request fields to remove before a retry; only with ``variant_fields_present``."""
 
 
 FallbackCreditStatus: TypeAlias = FallbackCreditRedeemed | FallbackCreditNotApplied | OrUnknownObject
 
 
 class FallbackCreditUsage(Wire, frozen=True):
-    """The outcome of the fallback credit that the request presented.
+    """Whether the request's fallback credit was applied.
 
-    Such a credit comes with a refusal (:class:`RefusalStopDetails`) and pays for the cache that a retry on another
-    model loses.
+    A refusal (:class:`RefusalStopDetails`) grants the credit, which pays for the cache that a retry on another model
+    loses.
     """
 
     status: FallbackCreditStatus
@@ -71,7 +70,7 @@ class FallbackCreditUsage(Wire, frozen=True):
 
 class _IterationUsage(Wire, tag_field="type", kw_only=True, frozen=True):
     cache_creation: CacheCreation | UnsetType | None = UNSET
-    """The tokens written to the prompt cache, by their lifetime."""
+    """The tokens written to the prompt cache, by lifetime."""
     cache_creation_input_tokens: int
     """Tokens written to the prompt cache."""
     cache_read_input_tokens: int
@@ -83,17 +82,14 @@ class _IterationUsage(Wire, tag_field="type", kw_only=True, frozen=True):
 
 
 class MessageIterationUsage(_IterationUsage, tag="message", kw_only=True, frozen=True):
-    """Token counts for one sampling pass of the requested model.
-
-    Where fallback is in play, a pass that ended in a refusal is counted here.
-    """
+    """Tokens of a pass of the requested model, even if the pass ended with a refusal."""
 
     model: str | UnsetType | None = UNSET
     """The model of this pass."""
 
 
 class CompactionIterationUsage(_IterationUsage, tag="compaction", kw_only=True, frozen=True):
-    """Tokens of a pass in which the API summarised earlier messages."""
+    """Tokens of a pass in which the API summarized earlier messages."""
 
 
 class AdvisorMessageIterationUsage(_IterationUsage, tag="advisor_message", kw_only=True, frozen=True):
@@ -104,10 +100,7 @@ class AdvisorMessageIterationUsage(_IterationUsage, tag="advisor_message", kw_on
 
 
 class FallbackMessageIterationUsage(_IterationUsage, tag="fallback_message", kw_only=True, frozen=True):
-    """Tokens of the pass in which a fallback model wrote the answer.
-
-    Its presence in ``iterations`` shows that a fallback model wrote the message.
-    """
+    """Tokens of the pass in which a fallback model wrote the message."""
 
     model: str
 
@@ -122,11 +115,11 @@ UsageIteration: TypeAlias = (
 
 
 class Usage(Wire, kw_only=True, frozen=True):
-    """The tokens of one API message; in a result, those of one turn.
+    """The tokens of an API message, or of a turn in a result.
 
-    On an assistant message of a streamed answer the counts are those known at the start, so ``output_tokens`` is far
-    too low; the :class:`MessageDeltaEvent` and the result have the final ones. On a result it covers the turn's main
-    loop without subagents, and may be zero when the turn was cut off.
+    In an assistant message of a streamed answer, these are the counts at the start, so ``output_tokens`` is far too
+    low. :class:`MessageDeltaEvent` and the result have the final counts. The counts in a result do not include
+    subagents, and may be 0 if the turn was cut off.
     """
 
     input_tokens: int | None = None
@@ -136,7 +129,7 @@ class Usage(Wire, kw_only=True, frozen=True):
     cache_read_input_tokens: int | UnsetType | None = UNSET
     """Tokens read from the prompt cache."""
     cache_creation: CacheCreation | UnsetType | None = UNSET
-    """The tokens written to the prompt cache, by their lifetime."""
+    """The tokens written to the prompt cache, by lifetime."""
     output_tokens: int | None = None
     """Tokens written by the model."""
     output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
@@ -145,9 +138,9 @@ class Usage(Wire, kw_only=True, frozen=True):
     """The number of web searches and fetches that the API made."""
     # one of standard, priority, batch
     service_tier: str | UnsetType | None = UNSET
-    """The service tier that the API used for the request."""
+    """The request's service tier."""
     inference_geo: str | UnsetType | None = UNSET
-    """The region where the model ran. Observed: ``not_available`` or empty."""
+    """The region where the model ran; observed: ``not_available`` or empty."""
     iterations: list[UsageIteration] | UnsetType | None = UNSET
     """The usage of each pass, if the API ran the model several times for this message."""
     # one of standard, fast
@@ -158,14 +151,10 @@ class Usage(Wire, kw_only=True, frozen=True):
 
 
 class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
-    """Tokens of a message so far, at the end of its stream.
-
-    The counts are totals, not increments, and replace those of the message start. All but ``output_tokens`` may be
-    null.
-    """
+    """The tokens of a message at the end of its stream: totals, which replace those of the message start."""
 
     output_tokens: int | None = None
-    """Tokens written by the model so far."""
+    """Tokens written by the model."""
     input_tokens: int | UnsetType | None = UNSET
     """Tokens read, without those of the cache."""
     cache_creation_input_tokens: int | UnsetType | None = UNSET
@@ -183,11 +172,10 @@ class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
 
 
 class ModelUsage(Wire, kw_only=True, frozen=True):
-    """The usage of one model, including subagents, with its cost.
+    """The usage and cost of one model, including subagents. Keys are camelCase.
 
-    In ``modelUsage`` of a result these are running totals of the session, which go on when it is resumed or forked: do
-    not add them up over results. In ``model_usage_since_last_result`` they count from the previous result. Keys are
-    camelCase.
+    In ``modelUsage`` of a result, these are running totals of the session, which continue when a session is resumed or
+    forked: do not add them up. In ``model_usage_since_last_result``, they count from the previous result.
     """
 
     inputTokens: int | None = None
@@ -203,22 +191,22 @@ class ModelUsage(Wire, kw_only=True, frozen=True):
     costUSD: Number | None = None
     """The cost in US dollars, an estimate of the CLI."""
     contextWindow: int | None = None
-    """The size of the model's context window in tokens, a limit and not a use."""
+    """The size of the model's context window in tokens."""
     maxOutputTokens: int | None = None
-    """The most tokens that one answer may have, a limit and not a use."""
+    """The maximum number of tokens in an answer."""
     thinkingTokens: int | None = None
-    """Thinking tokens, which ``outputTokens`` includes. Turns of older CLIs are not counted."""
+    """Thinking tokens, which ``outputTokens`` includes, without turns of older CLIs."""
     cacheCreationEphemeral5mInputTokens: int | None = None
     """Tokens that the cache keeps for five minutes, included in ``cacheCreationInputTokens``."""
     cacheCreationEphemeral1hInputTokens: int | None = None
     """Tokens that the cache keeps for one hour, included in ``cacheCreationInputTokens``."""
     canonicalModel: str | None = None
-    """The model id by which the price was looked up, such as ``claude-opus-4-7``."""
+    """The model id in the price table, such as ``claude-opus-4-7``."""
     provider: str | None = None
     """The API that served the model, such as ``firstParty``, ``bedrock`` or ``vertex``."""
     # one of unknown, list, managed
     costBasis: str | None = None
-    """The price table of the last request. With ``unknown``, ``costUSD`` is a guess."""
+    """The price table of the last request; with ``unknown``, ``costUSD`` is a guess."""
     input_tokens: int | None = None
     """``inputTokens`` in the dialect of CLI 2.1.7."""
     output_tokens: int | None = None
@@ -259,7 +247,7 @@ class ExtraUsage(Wire, kw_only=True, frozen=True):
     is_enabled: bool
     """False if extra usage cannot pay for requests now."""
     monthly_limit: Number | None = null()
-    """The spending limit of a month in minor units of ``currency`` (cents for USD); null if there is none."""
+    """The monthly spending limit in minor units of ``currency`` (cents for USD); null if there is none."""
     used_credits: Number | None = null()
     """The amount spent in the billing period, in minor units of ``currency``; null if not known."""
     utilization: Number | None = null()
@@ -284,10 +272,7 @@ class UsageLimitScope(Wire, frozen=True):
 
 
 class UsageLimit(Wire, kw_only=True, frozen=True):
-    """One usage limit of the plan and how far it is used up.
-
-    ``kind``, ``group`` and ``severity`` may have values not known today.
-    """
+    """A usage limit of the plan, and how much of it is used."""
 
     kind: str
     """The kind of limit, such as ``session``, ``weekly_all`` or ``weekly_scoped``."""
@@ -296,26 +281,26 @@ class UsageLimit(Wire, kw_only=True, frozen=True):
     percent: Number
     """The used part of the limit in percent, 0 to 100."""
     resets_at: str | None = null()
-    """When the limit starts anew, in ISO 8601; null if not known."""
+    """When the limit resets, in ISO 8601; null if not known."""
     scope: UsageLimitScope | UnsetType | None = UNSET
-    """The model or surface that the limit is for; None if it is for all."""
+    """The model or surface that the limit is for; None for all."""
     severity: str
     """How urgent the limit is, such as ``normal``, ``warning`` or ``critical``."""
     is_active: bool
-    """True for the one limit to show if there is room for only one."""
+    """True for the limit to show if there is room for only one."""
 
 
 class UsageReportLimits(Wire, frozen=True):
     """The usage limits of the plan, and the paid usage beyond it."""
 
     limits: list[UsageLimit] | None = null()
-    """The limits in the server's order; empty if there are none, null if the server did not list them."""
+    """The limits in the server's order; null if the server did not list them."""
     extra_usage: ExtraUsage | UnsetType | None = UNSET
     """Paid usage beyond the plan; None if the plan has none."""
 
 
 class UsageReport(Wire, frozen=True):
-    """The data of a usage report that the CLI printed as an assistant message."""
+    """The data of a usage report that the CLI wrote as an assistant message."""
 
     session: SessionUsage
     """The cost and usage of the session."""
@@ -324,28 +309,28 @@ class UsageReport(Wire, frozen=True):
 
 
 class ContextOverLimit(Wire, frozen=True):
-    """How much the conversation exceeds a limit: the model's, or that of the compaction window."""
+    """By how much the conversation exceeds a limit."""
 
     tokens_over: int
     """The number of tokens above the limit."""
     # one of hard_limit, compaction_window
     kind: str
-    """The exceeded limit: the model's own, or a smaller one at which the CLI compacts."""
+    """The limit: of the model, or the smaller one at which the CLI compacts."""
 
 
 class ContextUsageCategory(Wire, frozen=True):
     """One category of content in the context window."""
 
     name: str
-    """The name for display, such as ``Messages``. To tell categories apart, use ``kind``."""
+    """The name for display, such as ``Messages``."""
     tokens: int
     # one of free, used, buffer, deferred
     kind: str
-    """``used`` for content, ``free`` and ``buffer`` for room, ``deferred`` for tools that are not loaded."""
+    """``used``: content; ``free`` and ``buffer``: unused room; ``deferred``: tools that are not loaded."""
 
 
 class ContextUsageMcpTool(Wire, frozen=True):
-    """Tokens that the description of one MCP tool takes."""
+    """The tokens of one MCP tool."""
 
     name: str
     """The full name, such as ``mcp__linear__create_issue``."""
@@ -356,7 +341,7 @@ class ContextUsageMcpTool(Wire, frozen=True):
 
 
 class ContextMemoryFile(Wire, frozen=True):
-    """Tokens that one memory file takes, such as a ``CLAUDE.md``."""
+    """The tokens of one memory file, such as a ``CLAUDE.md``."""
 
     path: str
     """The path of the file."""
@@ -366,7 +351,7 @@ class ContextMemoryFile(Wire, frozen=True):
 
 
 class ContextUsageAgent(Wire, frozen=True):
-    """Tokens that the description of one agent type takes."""
+    """The tokens of one agent type."""
 
     agent_type: str
     """The name of the agent type, such as ``code-reviewer``."""
@@ -377,7 +362,7 @@ class ContextUsageAgent(Wire, frozen=True):
 
 
 class ContextUsageSkill(Wire, kw_only=True, frozen=True):
-    """Tokens that the description of one skill takes."""
+    """The tokens of one skill."""
 
     name: str
     source: str
@@ -389,20 +374,19 @@ class ContextUsageSkill(Wire, kw_only=True, frozen=True):
 
 
 class ContextUsage(Wire, kw_only=True, frozen=True):
-    """The content of the context window: the data for the output of ``/context``.
+    """The content of the context window, in the assistant message with the output of ``/context``.
 
-    It is part of the assistant message with that text. The answer to a ``get_context_usage`` request has more detail
-    and camelCase keys.
+    :class:`GetContextUsageResponse` has more details and camelCase keys.
     """
 
     model: str
     """The model that the tokens were counted for."""
     total_tokens: int
-    """The tokens in use, an estimate; more than ``raw_max_tokens`` if over the limit."""
+    """An estimate of the tokens in use, which may exceed ``raw_max_tokens``."""
     raw_max_tokens: int
-    """The size of the window in tokens: the model's limit, or a smaller one at which the CLI compacts."""
+    """The size of the window in tokens: the model's limit, or the smaller one at which the CLI compacts."""
     percentage: Number
-    """``total_tokens`` as percent of ``raw_max_tokens``, rounded; may exceed 100."""
+    """``total_tokens`` as a percentage of ``raw_max_tokens``, rounded; may exceed 100."""
     over_limit: ContextOverLimit | None = None
     """The excess, if ``total_tokens`` is more than ``raw_max_tokens``."""
     categories: list[ContextUsageCategory]

@@ -1,1 +1,1 @@
-"""Hooks: the input that a hook receives, and the output that it returns."""
+"""The inputs and outputs of hooks."""

@@ -11,10 +11,10 @@ __all__ = ["HOOK_EVENTS", "hook_event"]
 
 #: The CLI's names of all hook events, such as ``PreToolUse``.
 HOOK_EVENTS: frozenset[str] = frozenset(str(cls.__struct_config__.tag) for cls in get_args(HookInput))
-#: Old name -> event. Early descriptions of the CLI write ``pre-tool-use``.
+#: Name in early descriptions of the CLI, such as ``pre-tool-use`` -> event.
 _BY_KEBAB = {re.sub("(?<=[a-z])(?=[A-Z])", "-", event).lower(): event for event in HOOK_EVENTS}
 
 
 def hook_event(name: str) -> str | None:
-    """Return the event for a name in either spelling; None if the protocol has no such event."""
+    """Return the event for a name such as ``PreToolUse`` or ``pre-tool-use``; None if there is no such event."""
     return name if name in HOOK_EVENTS else _BY_KEBAB.get(name)

@@ -1,7 +1,7 @@
-"""The input that the CLI sends to a hook: one Struct for each event.
+"""The inputs of hooks: a class for each event.
 
-They arrive in :attr:`HookCallbackRequest.input`, only for events that the host registered with ``initialize``.
-``hook_event_name`` selects the class. Member names are snake_case; the answers to them are camelCase.
+The CLI sends them in :attr:`HookCallbackRequest.input`, for the events that the host registered with ``initialize``.
+``hook_event_name`` selects the class. Keys are snake_case, but those of outputs are camelCase.
 """
 
 from __future__ import annotations
@@ -23,32 +23,29 @@ from claude_wire.messages.unknown import OrUnknownHookInput
 
 
 class NotificationHookInput(HookInputBase, tag="Notification", kw_only=True, frozen=True):
-    """The CLI notifies the user of something, such as that it waits for an answer."""
+    """The CLI notifies the user, for example when it waits for an answer."""
 
     message: str
     """The text of the notification."""
     title: str | None = None
     notification_type: str | None = None
-    """What the notification is about, such as ``elicitation_response``."""
+    """The kind of notification, such as ``elicitation_response``."""
 
 
 class UserPromptSubmitHookInput(HookInputBase, tag="UserPromptSubmit", kw_only=True, frozen=True):
-    """A prompt has been submitted and its turn has not begun; the hook may block it.
-
-    Comes before the turn's ``system/init`` message.
-    """
+    """The CLI got a prompt, and has not begun its turn with ``system/init``. The hook may block the prompt."""
 
     prompt: str
     """The text of the prompt."""
     # one of user, system, sdk, loop_wakeup, schedule_wakeup, poll_event
     source: str | None = None
-    """Who wrote the prompt: ``sdk`` for one on stdin, others for wake-ups and injected turns. May be absent."""
+    """Where the prompt comes from: ``sdk`` is stdin, others are wake-ups and injected turns; may be absent."""
     session_title: str | None = None
     """The title of the session, if it has one."""
 
 
 class UserPromptExpansionHookInput(HookInputBase, tag="UserPromptExpansion", kw_only=True, frozen=True):
-    """A typed command is being expanded into a prompt; the hook may block it."""
+    """The CLI is expanding a command into a prompt. The hook may block the prompt."""
 
     # one of slash_command, mcp_prompt
     expansion_type: str
@@ -64,27 +61,27 @@ class UserPromptExpansionHookInput(HookInputBase, tag="UserPromptExpansion", kw_
 
 
 class SessionStartHookInput(HookInputBase, tag="SessionStart", kw_only=True, frozen=True):
-    """A session begins, is resumed or forked, or goes on after ``/clear`` or a compaction."""
+    """A session begins, is resumed or forked, or continues after ``/clear`` or a compaction."""
 
     # one of clear, startup, resume, compact, fork
     source: str
-    """Why the hook runs: how the session began or goes on."""
+    """How the session began or continues."""
     model: str | None = None
     """The model that answers."""
     session_title: str | None = None
     """The title of the session, if it has one."""
     seconds_since_last_response: Number | None = None
-    """Seconds since the last answer of the conversation. Only with ``resume`` and ``fork``."""
+    """Seconds since the last answer of the conversation; only with ``resume`` and ``fork``."""
     context_tokens: Number | None = None
-    """The tokens of the conversation so far. Only with ``resume`` and ``fork``."""
+    """The tokens of the conversation so far; only with ``resume`` and ``fork``."""
     prompt_cache_likely_expired: bool | None = None
-    """True if the prompt cache has probably lost the conversation. Only with ``resume`` and ``fork``."""
+    """True if the prompt cache probably lost the conversation; only with ``resume`` and ``fork``."""
     estimated_cache_write_usd: Number | None = None
-    """What caching ``context_tokens`` again would cost, in US dollars. Only with ``resume`` and ``fork``."""
+    """The cost of caching ``context_tokens`` again, in US dollars; only with ``resume`` and ``fork``."""
 
 
 class SessionEndHookInput(HookInputBase, tag="SessionEnd", kw_only=True, frozen=True):
-    """The session ends. The hook need not answer."""
+    """The session ends. The hook may ignore this."""
 
     # one of clear, other, resume, logout, prompt_input_exit
     reason: str
@@ -92,30 +89,24 @@ class SessionEndHookInput(HookInputBase, tag="SessionEnd", kw_only=True, frozen=
 
 
 class StopHookInput(HookInputBase, tag="Stop", kw_only=True, frozen=True):
-    """The model is about to end its turn; the hook may make it go on.
-
-    It comes before the result.
-    """
+    """The model is about to end its turn. The hook may make the model continue. The result comes later."""
 
     stop_hook_active: bool
-    """True if a stop hook already made this turn go on. Check it, or the turn may never end."""
+    """True if a stop hook already continued this turn; check this, or the turn may never end."""
     last_assistant_message: str | None = None
     """The text of the last assistant message."""
     background_tasks: list[BackgroundTaskSummary] | None = None
-    """The tasks that still run; empty if there are none."""
+    """The tasks that are still running."""
     session_crons: list[SessionCronSummary] | None = None
-    """The schedules that will wake the session later; empty if there are none."""
+    """The schedules that will wake the session later."""
 
 
 class StopFailureHookInput(HookInputBase, tag="StopFailure", kw_only=True, frozen=True):
-    """The turn ended with an API error.
-
-    The CLI sends it instead of :class:`StopHookInput`. There is no output for this event.
-    """
+    """The turn ended with an API error, so there is no :class:`StopHookInput`. The hook's output has no effect."""
 
     # one of those of AssistantMessage.error
     error: str
-    """Why the API refused. New values may come."""
+    """Why the API refused; other words are possible."""
     error_details: str | None = None
     """More text about the error."""
     last_assistant_message: str | None = None
@@ -123,26 +114,26 @@ class StopFailureHookInput(HookInputBase, tag="StopFailure", kw_only=True, froze
 
 
 class SubagentStartHookInput(HookInputBase, tag="SubagentStart", kw_only=True, frozen=True):
-    """A subagent has been started; ``agent_id`` and ``agent_type`` say which."""
+    """A subagent started; ``agent_id`` and ``agent_type`` identify the subagent."""
 
 
 class SubagentStopHookInput(HookInputBase, tag="SubagentStop", kw_only=True, frozen=True):
-    """A subagent is about to finish; the hook may make it go on."""
+    """A subagent is about to finish. The hook may make the subagent continue."""
 
     stop_hook_active: bool
-    """True if a stop hook already made the subagent go on. Check it, or it may never end."""
+    """True if a stop hook already continued the subagent; check this, or the subagent may never end."""
     agent_transcript_path: str | None = None
-    """The path of the subagent's own transcript; ``transcript_path`` is that of the session."""
+    """The path of the subagent's transcript; ``transcript_path`` is the session's."""
     last_assistant_message: str | None = None
     """The text of the subagent's last assistant message."""
     background_tasks: list[BackgroundTaskSummary] | None = None
-    """The tasks that still run; empty if there are none."""
+    """The tasks that are still running."""
     session_crons: list[SessionCronSummary] | None = None
-    """The schedules that will wake the session later; empty if there are none."""
+    """The schedules that will wake the session later."""
 
 
 class PreCompactHookInput(HookInputBase, tag="PreCompact", kw_only=True, frozen=True):
-    """The conversation is about to be compacted."""
+    """The CLI is about to compact the conversation."""
 
     # one of auto, manual
     trigger: str
@@ -152,10 +143,7 @@ class PreCompactHookInput(HookInputBase, tag="PreCompact", kw_only=True, frozen=
 
 
 class PostCompactHookInput(HookInputBase, tag="PostCompact", kw_only=True, frozen=True):
-    """The conversation has been compacted.
-
-    Seen after the :class:`SessionStartHookInput` with source ``compact``.
-    """
+    """The CLI compacted the conversation. The :class:`SessionStartHookInput` with source ``compact`` comes before."""
 
     # one of auto, manual
     trigger: str
@@ -170,45 +158,38 @@ class _ModelSwitchHookInput(HookInputBase, kw_only=True, frozen=True):
     to_model: str
     """The id of the model after the switch."""
     requested_model: str | None = null()
-    """The name that was asked for, such as ``opus`` or a full id; null for the default."""
+    """The requested name, such as ``opus`` or an id; null for the default."""
     # one of auto, sdk, resume, command, picker
     source: str
-    """What switched the model: ``sdk`` is a control request, ``command`` is ``/model``, ``auto`` is a fallback."""
+    """The cause of the switch: ``sdk`` is a control request, ``command`` is ``/model``, ``auto`` is a fallback."""
     context_tokens: Number
-    """The tokens that the next request sends again; 0 before the first answer."""
+    """The tokens of the conversation in the next API request; 0 before the first answer."""
     prompt_cache_warm: bool
-    """True if the prompt cache of the previous model probably still has the conversation."""
+    """True if the old model's prompt cache probably still has the conversation."""
     # one of 5m, 1h
     cache_ttl: str
     """How long the prompt cache keeps the conversation."""
     estimated_cache_write_usd: Number
-    """What caching ``context_tokens`` for the new model costs, in US dollars, without the answer."""
+    """The cost of caching ``context_tokens`` for the new model in US dollars, without the answer."""
     # one of default, configured, catalog
     pricing: str
-    """The prices: ``catalog`` is the list, ``configured`` is managed settings, ``default`` is for an unknown model."""
+    """The prices: ``catalog``: a list; ``configured``: managed settings; ``default``: for an unknown model."""
 
 
 class PreModelSwitchHookInput(_ModelSwitchHookInput, tag="PreModelSwitch", kw_only=True, frozen=True):
-    """A switch of the model has been asked for; the hook may deny it.
-
-    ``source`` is ``sdk``, ``command`` or ``picker``.
-    """
+    """The model is about to change. The hook may refuse. ``source`` is ``sdk``, ``command`` or ``picker``."""
 
 
 class PostModelSwitchHookInput(_ModelSwitchHookInput, tag="PostModelSwitch", kw_only=True, frozen=True):
-    """The model of the session has changed, for whatever reason.
-
-    Unlike :class:`PreModelSwitchHookInput`, which has the same fields, it also comes for fallbacks (``auto``) and for
-    resumed sessions.
-    """
+    """The model changed, perhaps without a :class:`PreModelSwitchHookInput`: for a fallback or a resumed session."""
 
 
 class SetupHookInput(HookInputBase, tag="Setup", kw_only=True, frozen=True):
-    """The CLI was started to set up or maintain a repository."""
+    """The CLI started in order to set up or maintain a repository."""
 
     # one of init, maintenance
     trigger: str
-    """What the setup is for."""
+    """The purpose of the setup."""
 
 
 class TeammateIdleHookInput(HookInputBase, tag="TeammateIdle", kw_only=True, frozen=True):
@@ -216,7 +197,7 @@ class TeammateIdleHookInput(HookInputBase, tag="TeammateIdle", kw_only=True, fro
 
     teammate_name: str
     team_name: str
-    """The name of the team. Deprecated."""
+    """The name of the team; deprecated."""
 
 
 class _TaskHookInput(HookInputBase, kw_only=True, frozen=True):
@@ -229,19 +210,19 @@ class _TaskHookInput(HookInputBase, kw_only=True, frozen=True):
     teammate_name: str | None = None
     """The name of the teammate that has the task."""
     team_name: str | None = None
-    """The name of the team. Deprecated."""
+    """The name of the team; deprecated."""
 
 
 class TaskCreatedHookInput(_TaskHookInput, tag="TaskCreated", kw_only=True, frozen=True):
-    """A task is being put on the task list."""
+    """The CLI is adding a task to the task list."""
 
 
 class TaskCompletedHookInput(_TaskHookInput, tag="TaskCompleted", kw_only=True, frozen=True):
-    """A task of the task list is being marked as completed."""
+    """The CLI is marking a task of the task list as completed."""
 
 
 class ElicitationHookInput(HookInputBase, tag="Elicitation", kw_only=True, frozen=True):
-    """An MCP server asks the user for input; the hook may answer in the user's place."""
+    """An MCP server asks the user for input. The hook may answer instead of the user."""
 
     mcp_server_name: str
     """The name of the MCP server that asks."""
@@ -253,18 +234,18 @@ class ElicitationHookInput(HookInputBase, tag="Elicitation", kw_only=True, froze
     url: str | None = None
     """The page to open, in the mode ``url``."""
     elicitation_id: str | None = None
-    """The id of the question; :class:`ElicitationCompleteMessage` repeats it. Only in the mode ``url``."""
+    """The id that :class:`ElicitationCompleteMessage` repeats; only in the mode ``url``."""
     requested_schema: dict[str, Any] | None = None
     """The JSON schema of the answer, in the mode ``form``."""
 
 
 class ElicitationResultHookInput(HookInputBase, tag="ElicitationResult", kw_only=True, frozen=True):
-    """The user has answered an MCP server; the hook may change the answer before it goes out."""
+    """The user answered an MCP server. The hook may change the answer before the CLI sends it."""
 
     mcp_server_name: str
     """The name of the MCP server that asked."""
     elicitation_id: str | None = None
-    """The id of the question. Only in the mode ``url``."""
+    """The id of the question; only in the mode ``url``."""
     # one of form, url
     mode: str | None = None
     """How the user answered: in a form, or at a web page."""
@@ -276,7 +257,7 @@ class ElicitationResultHookInput(HookInputBase, tag="ElicitationResult", kw_only
 
 
 class ConfigChangeHookInput(HookInputBase, tag="ConfigChange", kw_only=True, frozen=True):
-    """A settings file or a skill has changed on disk during the session."""
+    """A settings file or a skill changed on disk."""
 
     # one of user_settings, project_settings, local_settings, policy_settings, skills
     source: str
@@ -286,41 +267,41 @@ class ConfigChangeHookInput(HookInputBase, tag="ConfigChange", kw_only=True, fro
 
 
 class InstructionsLoadedHookInput(HookInputBase, tag="InstructionsLoaded", kw_only=True, frozen=True):
-    """An instruction file (a ``CLAUDE.md`` or a rule) has been loaded."""
+    """The CLI loaded an instruction file: a ``CLAUDE.md`` or a rule."""
 
     file_path: str
-    """The file that was loaded."""
+    """The loaded file."""
     # one of User, Project, Local, Managed
     memory_type: str
-    """The level that the file belongs to."""
+    """The level of the file."""
     # one of compact, session_start, nested_traversal, path_glob_match, include
     load_reason: str
-    """Why the file was loaded."""
+    """Why the CLI loaded the file."""
     globs: list[str] | None = None
-    """The patterns that brought the file in, with ``path_glob_match``."""
+    """The patterns that matched, with ``path_glob_match``."""
     trigger_file_path: str | None = None
-    """The file that the model worked on, if that brought this file in."""
+    """The model's file because of which the CLI loaded this file, if any."""
     parent_file_path: str | None = None
     """The file that includes this one, with ``include``."""
 
 
 class WorktreeCreateHookInput(HookInputBase, tag="WorktreeCreate", kw_only=True, frozen=True):
-    """The hook is asked to create an isolated worktree.
+    """The CLI asks the hook to create an isolated worktree.
 
-    This needs an answer, which must name the path; see :class:`WorktreeCreateHookSpecificOutput`.
+    The hook must return the path, in a :class:`WorktreeCreateHookSpecificOutput`.
     """
 
     name: str
 
 
 class WorktreeRemoveHookInput(HookInputBase, tag="WorktreeRemove", kw_only=True, frozen=True):
-    """The hook is asked to remove a worktree that a hook created before."""
+    """The CLI asks the hook to remove a worktree that a hook created."""
 
     worktree_path: str
 
 
 class CwdChangedHookInput(HookInputBase, tag="CwdChanged", kw_only=True, frozen=True):
-    """The working directory of the session has changed."""
+    """The working directory of the session changed."""
 
     old_cwd: str
     """The working directory before the change."""
@@ -329,20 +310,17 @@ class CwdChangedHookInput(HookInputBase, tag="CwdChanged", kw_only=True, frozen=
 
 
 class FileChangedHookInput(HookInputBase, tag="FileChanged", kw_only=True, frozen=True):
-    """A watched file was changed, added or removed.
-
-    Files are watched when a hook has named them in ``watchPaths``.
-    """
+    """A watched file was changed, added or removed. The CLI watches the files in ``watchPaths`` of hook outputs."""
 
     file_path: str
     """The file that changed."""
     # one of change, add, unlink
     event: str
-    """What happened to the file; ``unlink`` if it was removed."""
+    """What happened to the file; ``unlink`` if the file was removed."""
 
 
 class DirectoryAddedHookInput(HookInputBase, tag="DirectoryAdded", kw_only=True, frozen=True):
-    """A working directory has been added during the session."""
+    """The session got an additional working directory."""
 
     directory: str
     """The absolute path of the directory."""
@@ -352,24 +330,21 @@ class DirectoryAddedHookInput(HookInputBase, tag="DirectoryAdded", kw_only=True,
 
 
 class MessageDisplayHookInput(HookInputBase, tag="MessageDisplay", kw_only=True, frozen=True):
-    """New lines of an assistant message are about to be shown.
-
-    Comes before the message itself, one call for each flush.
-    """
+    """The CLI is about to show new lines of an assistant message. The message itself comes later."""
 
     turn_id: str
     """The UUID of the turn."""
     message_id: str
-    """The UUID of the message, the same in all its calls; not the API's ``msg_...`` id."""
+    """The UUID of the message, the same in all calls for it; not the API's ``msg_…`` id."""
     index: int
     """The number of this call for the message, from 0."""
     final: bool
-    """True on the last call for the message, and only there."""
+    """True only in the last call for the message."""
     delta: str
-    """The lines since the previous call. Empty on a last call if the message ends with a newline."""
+    """The lines since the previous call; empty in the last call if the message ends with a newline."""
 
 
-#: The input of a hook; each event has its class.
+#: The input of a hook.
 HookInput: TypeAlias = (
     PreToolUseHookInput
     | PostToolUseHookInput

@@ -1,7 +1,7 @@
-"""Hook outputs: the answers of a host to ``hook_callback``.
+"""The outputs of hooks: a host's answers to ``hook_callback``.
 
-Every member is optional. An empty object has no effect, as if there were no hook. Member names are camelCase
-(the inputs are snake_case), and the tag ``hookEventName`` must name the event being answered.
+An empty object has no effect. Keys are camelCase, but those of inputs are snake_case. The tag ``hookEventName`` must be
+the event of the input.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from claude_wire.support.arguments import nearest, shown
 
 
 class _ForEvent(Wire, tag_field="hookEventName", kw_only=True, frozen=True, metaclass=ByHand):
-    """The base of hook outputs that are specific to an event."""
+    """The base class of outputs for one event."""
 
 
 class _WithContext(_ForEvent, kw_only=True, frozen=True):
@@ -27,44 +27,38 @@ class _WithContext(_ForEvent, kw_only=True, frozen=True):
 
 class _WatchPaths(_ForEvent, kw_only=True, frozen=True):
     watchPaths: list[str] | None = None
-    """Files to watch: their changes come as :class:`FileChangedHookInput`."""
+    """Files to watch; for each change, the CLI sends a :class:`FileChangedHookInput`."""
 
 
 class _ElicitationOutput(_ForEvent, kw_only=True, frozen=True):
     # one of cancel, accept, decline
     action: str | None = None
-    """The answer; without it, the user's answer counts."""
+    """The answer; None to use the user's answer."""
     content: dict[str, Any] | None = None
     """The filled form, with ``accept``."""
 
 
 class CwdChangedHookSpecificOutput(_WatchPaths, tag="CwdChanged", kw_only=True, frozen=True):
-    """The files to watch after a change of the working directory."""
+    """Files to watch after a change of the working directory."""
 
 
 class ElicitationHookSpecificOutput(_ElicitationOutput, tag="Elicitation", kw_only=True, frozen=True):
-    """The answer to an MCP server's question, given in the user's place.
-
-    Without ``action`` the user is asked.
-    """
+    """The answer to an MCP server's question. Without ``action``, the CLI asks the user."""
 
 
 class ElicitationResultHookSpecificOutput(_ElicitationOutput, tag="ElicitationResult", kw_only=True, frozen=True):
-    """A different answer for the MCP server than the one the user gave."""
+    """An answer for the MCP server that replaces the user's answer."""
 
 
 class FileChangedHookSpecificOutput(_WatchPaths, tag="FileChanged", kw_only=True, frozen=True):
-    """The files to watch after a watched file has changed."""
+    """Files to watch after a watched file changed."""
 
 
 class MessageDisplayHookSpecificOutput(_ForEvent, tag="MessageDisplay", kw_only=True, frozen=True):
-    """Other text to show in place of a piece of an assistant message.
-
-    For the display only: the stored message and the model's context do not change.
-    """
+    """Text to show instead of a piece of an assistant message. The message itself does not change."""
 
     displayContent: str | None = None
-    """The text to show instead of ``delta``. Leave it out to show ``delta``."""
+    """The text to show instead of ``delta``; None to show ``delta``."""
 
 
 class NotificationHookSpecificOutput(_WithContext, tag="Notification", kw_only=True, frozen=True):
@@ -72,26 +66,26 @@ class NotificationHookSpecificOutput(_WithContext, tag="Notification", kw_only=T
 
 
 class PermissionDeniedHookSpecificOutput(_ForEvent, tag="PermissionDenied", kw_only=True, frozen=True):
-    """Whether the model may try a denied tool use again."""
+    """Whether the model may retry a denied tool call."""
 
     retry: bool | None = None
-    """True lets the model try the tool use again."""
+    """True allows the model to retry."""
 
 
 class PermissionDecisionAllow(Wire, tag_field="behavior", tag="allow", kw_only=True, frozen=True):
-    """A hook allows the tool of a permission question."""
+    """The hook allows the tool."""
 
     updatedInput: dict[str, Any] | None = None
-    """The input that the tool runs with. Leave it out to keep the input."""
+    """The tool's new input; None to keep the input."""
     updatedPermissions: list[PermissionUpdate] | None = None
-    """Permissions to grant along with this call."""
+    """Permission changes to make."""
 
 
 class PermissionDecisionDeny(Wire, tag_field="behavior", tag="deny", kw_only=True, frozen=True):
-    """A hook refuses the tool of a permission question."""
+    """The hook refuses the tool."""
 
     message: str | None = None
-    """The reason, which goes to the model as the result of the tool."""
+    """The reason, which the model reads as the tool's result."""
     interrupt: bool | None = None
     """True also stops the turn."""
 
@@ -100,101 +94,96 @@ PermissionDecision: TypeAlias = PermissionDecisionAllow | PermissionDecisionDeny
 
 
 class PermissionRequestHookSpecificOutput(_ForEvent, tag="PermissionRequest", kw_only=True, frozen=True):
-    """A hook's answer to a permission question.
-
-    Without this output, the question goes on to the next one to decide, such as the host's ``can_use_tool``.
-    """
+    """The answer to a permission question. Without this output, the CLI asks someone else, such as ``can_use_tool``."""
 
     decision: PermissionDecision
     """Whether the tool may run."""
 
 
 class PostModelSwitchHookSpecificOutput(_WithContext, tag="PostModelSwitch", kw_only=True, frozen=True):
-    """Text for the new model, sent with the first request it serves."""
+    """Text for the new model, sent with its first request."""
 
 
 class PostToolBatchHookSpecificOutput(_WithContext, tag="PostToolBatch", kw_only=True, frozen=True):
-    """Text for the model, added after a batch of tool results."""
+    """Text for the model to add after a batch of tool results."""
 
 
 class PostToolUseFailureHookSpecificOutput(_WithContext, tag="PostToolUseFailure", kw_only=True, frozen=True):
-    """Text for the model, added after the result of a failed tool use."""
+    """Text for the model to add after a failed tool call's result."""
 
 
 class PostToolUseHookSpecificOutput(_WithContext, tag="PostToolUse", kw_only=True, frozen=True):
-    """Text to add to a tool's result, or another result in its place."""
+    """Text to add to a tool's result, or a result that replaces it."""
 
     classifierContext: str | None = None
-    """Text for auto mode's permission classifier only, at most 2000 UTF-16 units."""
+    """Text only for auto mode's permission classifier, at most 2000 UTF-16 units."""
     updatedToolOutput: Any = None
-    """The result that the model reads instead of the tool's own."""
+    """The result for the model, in place of the tool's result."""
     updatedMCPToolOutput: Any = None
-    """An older form of ``updatedToolOutput``, for MCP tools alone."""
+    """An older form of ``updatedToolOutput``, only for MCP tools."""
 
 
 class PreModelSwitchHookSpecificOutput(_ForEvent, tag="PreModelSwitch", kw_only=True, frozen=True):
-    """Whether a switch of the model may go ahead."""
+    """Whether the CLI may switch the model."""
 
     # one of allow, deny, ask
     permissionDecision: str | None = None
-    """Whether to switch. ``ask`` makes the user confirm; if nobody can be asked, it refuses."""
+    """Whether to switch; ``ask`` asks the user, and refuses if nobody can answer."""
     permissionDecisionReason: str | None = None
 
 
 class PreToolUseHookSpecificOutput(_ForEvent, tag="PreToolUse", kw_only=True, frozen=True):
-    """Whether and with what input a tool may be used."""
+    """Whether the CLI may run a tool, and with which input."""
 
     # one of allow, deny, ask, defer
     permissionDecision: str | None = None
-    """``ask`` lets the user decide; ``defer`` ends the run with the call in ``deferred_tool_use``."""
+    """``ask`` asks the user; ``defer`` ends the run, and the result has the call in ``deferred_tool_use``."""
     permissionDecisionReason: str | None = None
     updatedInput: dict[str, Any] | None = None
-    """The input that the tool runs with. It replaces the whole input."""
+    """The tool's new input, which replaces the whole input."""
     additionalContext: str | None = None
     """Text that the model reads."""
 
 
 class SessionStartHookSpecificOutput(_WithContext, tag="SessionStart", kw_only=True, frozen=True):
-    """Additions to a session that begins."""
+    """Additions to a new or resumed session."""
 
     initialUserMessage: str | None = None
-    """A prompt to begin with."""
+    """The first prompt."""
     sessionTitle: str | None = None
     watchPaths: list[str] | None = None
-    """Files to watch: their changes come as :class:`FileChangedHookInput`."""
+    """Files to watch; for each change, the CLI sends a :class:`FileChangedHookInput`."""
     reloadSkills: bool | None = None
-    """True makes the CLI search again for skills, to find those that the hook has installed."""
+    """True makes the CLI reload skills, because the hook installed some."""
 
 
 class SetupHookSpecificOutput(_WithContext, tag="Setup", kw_only=True, frozen=True):
-    """Text for the model, added after a setup hook."""
+    """Text for the model to add after a setup hook."""
 
 
 class StopHookSpecificOutput(_WithContext, tag="Stop", kw_only=True, frozen=True):
-    """Feedback for the model instead of the end of its turn.
+    """Feedback that makes the model continue its turn.
 
-    Any feedback makes the model continue. If the hook always gives feedback, the turn never ends: check
-    ``stop_hook_active``.
+    If the hook always gives feedback, the turn never ends: check ``stop_hook_active``.
     """
 
 
 class SubagentStartHookSpecificOutput(_WithContext, tag="SubagentStart", kw_only=True, frozen=True):
-    """Text for a subagent that has just been started."""
+    """Text for a new subagent."""
 
 
 class SubagentStopHookSpecificOutput(_WithContext, tag="SubagentStop", kw_only=True, frozen=True):
-    """Feedback for a subagent instead of its end.
+    """Feedback that makes a subagent continue.
 
-    Any feedback makes the subagent continue. If the hook always gives feedback, its turn never ends: check
-    ``stop_hook_active``.
+    If the hook always gives feedback, the subagent never ends: check ``stop_hook_active``.
     """
 
 
 class UserPromptExpansionHookSpecificOutput(_WithContext, tag="UserPromptExpansion", kw_only=True, frozen=True):
-    """Text to add to a prompt that a command was expanded into."""
+    """Text to add to the prompt that a command expands to."""
 
     suppressOriginalPrompt: bool | None = None
-    """With ``decision`` ``block``, true hides the prompt in the message about the block."""
+    """With ``decision`` ``block``, true hides the prompt in the message to the user."""
 
 
 class UserPromptSubmitHookSpecificOutput(_WithContext, tag="UserPromptSubmit", kw_only=True, frozen=True):
@@ -202,17 +191,17 @@ class UserPromptSubmitHookSpecificOutput(_WithContext, tag="UserPromptSubmit", k
 
     sessionTitle: str | None = None
     suppressOriginalPrompt: bool | None = None
-    """With ``decision`` ``block``, true hides the prompt in the message about the block."""
+    """With ``decision`` ``block``, true hides the prompt in the message to the user."""
 
 
 class WorktreeCreateHookSpecificOutput(_ForEvent, tag="WorktreeCreate", kw_only=True, frozen=True):
-    """The worktree that the hook has created."""
+    """The worktree that the hook created."""
 
     worktreePath: str
     """The absolute path of the worktree."""
 
 
-#: The event-specific part of a hook's answer.
+#: The part of a hook's output that depends on the event.
 HookSpecificOutput: TypeAlias = (
     CwdChangedHookSpecificOutput
     | ElicitationHookSpecificOutput
@@ -241,48 +230,45 @@ HookSpecificOutput: TypeAlias = (
 
 
 class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=True, metaclass=ByHand):
-    """The answer of a hook that has finished.
-
-    An empty object changes nothing.
-    """
+    """The output of a hook that has finished. An empty object changes nothing."""
 
     continue_: bool | None = None
-    """``continue`` on the wire. False stops the turn."""
+    """``continue`` on the wire; False stops the turn."""
     suppressOutput: bool | None = None
-    """True hides the output of the hook from the user."""
+    """True hides the hook's output from the user."""
     stopReason: str | None = None
-    """Shown to the user when the turn is stopped."""
+    """Text for the user if the turn stops."""
     # one of approve, block
     decision: str | None = None
-    """``block`` stops the action that the event reports, such as a tool call. ``approve`` is an old form."""
+    """``block`` stops the event's action, such as a tool call; ``approve`` is obsolete."""
     systemMessage: str | None = None
-    """Shown to the user, not to the model."""
+    """Text for the user, not for the model."""
     terminalSequence: str | None = None
-    """A terminal escape sequence for the CLI to print, such as OSC 9 or BEL. Only titles and notifications."""
+    """A terminal escape sequence for the CLI to print: only for titles and notifications, such as OSC 9 or BEL."""
     reason: str | None = None
     """Why ``decision`` is ``block``."""
     hookSpecificOutput: HookSpecificOutput | None = None
-    """The fields that only this kind of event has, such as ``permissionDecision`` of ``PreToolUse``."""
+    """The fields for this event, such as ``permissionDecision`` of ``PreToolUse``."""
 
 
 class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=True, metaclass=ByHand):
-    """The answer of a hook that goes on in the background, so that the CLI does not wait."""
+    """The output of a hook that continues in the background. The CLI does not wait for it."""
 
     async_: bool
-    """``async`` on the wire. Always true: it distinguishes this answer from a :class:`HookOutput`."""
+    """``async`` on the wire; always true, unlike in a :class:`HookOutput`."""
     asyncTimeout: Number | None = None
-    """Milliseconds that the hook may run."""
+    """Time limit for the hook, in milliseconds."""
 
 
-#: The fields of all hook-specific outputs. At the top level the CLI ignores all of them except ``decision``.
+#: The fields of ``hookSpecificOutput``. The CLI ignores them at the top level of an output, except ``decision``.
 _SPECIFIC = {name for cls in get_args(HookSpecificOutput) for name in cls.__struct_encode_fields__} - {"decision"}
 
 
 def ineffective(output: HookOutput | AsyncHookOutput | dict[str, Any]) -> str:
-    """Describe the parts of a hook's answer that the CLI would ignore, and the remedy. Empty if there are none.
+    """Describe the first part of a hook's output that the CLI would ignore, and the remedy. Empty if there is none.
 
-    If the CLI ignored part of an answer, a hook that is to refuse a tool would not refuse it. An
-    :class:`UnknownObject` is not checked: a later CLI may know it.
+    Otherwise, a hook with a mistake in its refusal would allow the tool. An :class:`UnknownObject` is not checked,
+    because a later CLI may support it.
     """
     given: dict[str, Any] = output if isinstance(output, dict) else asdict(output)
     misplaced = sorted(_SPECIFIC & given.keys())

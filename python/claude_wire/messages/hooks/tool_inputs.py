@@ -1,4 +1,4 @@
-"""The inputs of hooks about tools and permissions, and the base of all hook inputs."""
+"""The inputs of hooks about tools and permissions, and the base class of all hook inputs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from claude_wire.messages.control.permissions import PermissionUpdate
 
 
 class HookEffort(Wire, frozen=True):
-    """The reasoning effort that was in force when a hook ran."""
+    """The reasoning effort at the time of the event."""
 
     level: str
     """The level of the turn, such as ``low``, ``medium``, ``high``, ``xhigh`` or ``max``."""
 
 
 class HookInputBase(Wire, tag_field="hook_event_name", kw_only=True, frozen=True):
-    """The fields that all hook inputs share."""
+    """The base class of hook inputs."""
 
     session_id: str
     transcript_path: str
@@ -25,14 +25,14 @@ class HookInputBase(Wire, tag_field="hook_event_name", kw_only=True, frozen=True
     cwd: str
     """The working directory."""
     prompt_id: str | None = None
-    """A UUID that all events after one prompt share, up to the next prompt. None before the first prompt."""
+    """A UUID that all events between two prompts share; None before the first prompt."""
     permission_mode: str | None = None
     agent_id: str | None = None
     """The id of the subagent; None in the main conversation."""
     agent_type: str | None = None
     """The type of the subagent, or the agent that ``--agent`` chose for the main conversation."""
     effort: HookEffort | None = None
-    """The reasoning effort of the turn. None outside of turns, and for models without this setting."""
+    """The reasoning effort of the turn; None outside a turn, and for models without this setting."""
 
 
 class _ToolHookInput(HookInputBase, kw_only=True, frozen=True):
@@ -43,9 +43,9 @@ class _ToolHookInput(HookInputBase, kw_only=True, frozen=True):
 
 
 class PreToolUseHookInput(_ToolHookInput, tag="PreToolUse", kw_only=True, frozen=True):
-    """A tool is about to be used; the hook may allow, deny or change it.
+    """The CLI is about to run a tool. The hook may allow, deny or change the call.
 
-    Comes after the assistant message with the ``tool_use`` block and before any permission question for it.
+    The hook runs after the assistant message with the ``tool_use`` block, and before a permission question.
     """
 
     tool_use_id: str | None = None
@@ -55,38 +55,35 @@ class PreToolUseHookInput(_ToolHookInput, tag="PreToolUse", kw_only=True, frozen
 
 
 class PostToolUseHookInput(_ToolHookInput, tag="PostToolUse", kw_only=True, frozen=True):
-    """A tool has been used and succeeded."""
+    """A tool succeeded."""
 
     tool_response: Any
-    """The result as structured data, any JSON; its form depends on the tool."""
+    """The result as JSON, in a form that depends on the tool."""
     tool_use_id: str | None = None
     """The ``id`` of the tool call."""
     duration_ms: Number | None = None
-    """Milliseconds that the tool ran, without permission questions and hooks."""
+    """How long the tool ran in milliseconds, without permission questions and hooks."""
     mcp_server: McpServerProvenance | None = None
     """The MCP server that serves the tool; None for other tools."""
 
 
 class PostToolUseFailureHookInput(_ToolHookInput, tag="PostToolUseFailure", kw_only=True, frozen=True):
-    """A tool was used and failed.
-
-    Comes in place of :class:`PostToolUseHookInput`.
-    """
+    """A tool failed. The CLI sends this instead of :class:`PostToolUseHookInput`."""
 
     tool_use_id: str
     """The ``id`` of the tool call."""
     error: str
     """The error as text for people, such as ``Exit code 4``."""
     is_interrupt: bool | None = None
-    """True if an interrupt stopped the tool, false if the tool itself failed."""
+    """True if an interrupt stopped the tool, False if the tool itself failed."""
     duration_ms: Number | None = None
-    """Milliseconds that the tool ran, without permission questions and hooks."""
+    """How long the tool ran in milliseconds, without permission questions and hooks."""
     mcp_server: McpServerProvenance | None = None
     """The MCP server that serves the tool; None for other tools."""
 
 
 class PostToolBatchToolCall(Wire, kw_only=True, frozen=True):
-    """One tool use of a finished batch."""
+    """A tool call of a finished batch."""
 
     tool_name: str
     """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
@@ -95,13 +92,13 @@ class PostToolBatchToolCall(Wire, kw_only=True, frozen=True):
     tool_use_id: str
     """The ``id`` of the tool call."""
     tool_response: Any = None
-    """The result as the model reads it: a string or blocks, unlike that of :class:`PostToolUseHookInput`."""
+    """The result for the model: a string or blocks, unlike in :class:`PostToolUseHookInput`."""
 
 
 class PostToolBatchHookInput(HookInputBase, tag="PostToolBatch", kw_only=True, frozen=True):
-    """All tool uses of one assistant message are done, and the next API request is due.
+    """All tool calls of an assistant message have ended, and the CLI is about to send the next API request.
 
-    Comes once for the whole batch, even when it holds one call, and after the hooks of each single tool use.
+    This comes once for all calls (at least one), after the hooks for each call.
     """
 
     tool_calls: list[PostToolBatchToolCall]
@@ -109,9 +106,9 @@ class PostToolBatchHookInput(HookInputBase, tag="PostToolBatch", kw_only=True, f
 
 
 class PermissionDeniedHookInput(_ToolHookInput, tag="PermissionDenied", kw_only=True, frozen=True):
-    """Auto mode has denied a tool use.
+    """Auto mode denied a tool call.
 
-    The hook cannot undo the denial, but may let the model try again; see :class:`PermissionDeniedHookSpecificOutput`.
+    The hook can allow the model to retry (:class:`PermissionDeniedHookSpecificOutput`), but cannot allow the call.
     """
 
     tool_use_id: str
@@ -123,13 +120,13 @@ class PermissionDeniedHookInput(_ToolHookInput, tag="PermissionDenied", kw_only=
 
 
 class PermissionRequestHookInput(_ToolHookInput, tag="PermissionRequest", kw_only=True, frozen=True):
-    """A permission question is being asked; the hook may answer it.
+    """The CLI asks for permission to run a tool. The hook may answer.
 
-    Comes next to the ``can_use_tool`` request for the same tool use, which may be on the wire first. It carries no
-    ``tool_use_id`` of its own: take the one of the request around it.
+    The CLI also sends ``can_use_tool`` for the same call, perhaps first. The ``tool_use_id`` is in the
+    :class:`HookCallbackRequest`.
     """
 
     permission_suggestions: list[PermissionUpdate] | None = None
-    """Changes of permissions to offer to the user."""
+    """Permission changes to offer to the user."""
     mcp_server: McpServerProvenance | None = None
     """The MCP server that serves the tool; None for other tools."""
