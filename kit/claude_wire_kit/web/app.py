@@ -162,10 +162,10 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
             _post("/sessions/{id}/settings", _settings),
             _post("/sessions/{id}/rename", _rename),
             _get("/sessions/{id}/files", _files),
-            _post("/sessions/{id}/stop", lambda request, service, id: service.stop(id)),
-            _post("/sessions/{id}/remove", lambda request, service, id: service.remove(id)),
+            _post("/sessions/{id}/stop", _stop),
+            _post("/sessions/{id}/remove", _remove),
             _post("/sessions/{id}/answers", _answer),
-            _post("/sessions/{id}/interrupt", lambda request, service, id: service.interrupt(id)),
+            _post("/sessions/{id}/interrupt", _interrupt),
             _post("/sessions/{id}/resume", _resume),
             Route("/sessions/{id}/events", events),
             WebSocketRoute("/sessions/{id}/events", websocket),
@@ -296,6 +296,18 @@ def _sought(request: Request) -> str:
 
 async def _rename(request: Request, service: Service, id: str) -> None:
     await service.rename(id, (await _body(request, _Name)).name)
+
+
+async def _stop(request: Request, service: Service, id: str) -> None:
+    await service.stop(id)
+
+
+async def _remove(request: Request, service: Service, id: str) -> None:
+    await service.remove(id)
+
+
+async def _interrupt(request: Request, service: Service, id: str) -> None:
+    await service.interrupt(id)
 
 
 async def _answer(request: Request, service: Service, id: str) -> Response | None:
