@@ -109,7 +109,7 @@ class Turn:
     @property
     def cancelled(self) -> bool:
         """True if the turn was interrupted, or is over. A function in a thread should check this now and then."""
-        return self.record.stopped is not None or self._protocol.turn is not self.record
+        return not self._ready()
 
     # --- saying
 

@@ -58,7 +58,7 @@ class Exchange:
     """
 
     def __init__(self, settings: Settings, *, sees_results: bool) -> None:
-        self._settings = settings
+        self.settings: Settings = settings
         self._sees_results = sees_results
         #: The spawned child; None before :meth:`start`.
         self.child: Child | None = None
@@ -69,12 +69,8 @@ class Exchange:
         # True after ended() checked how the process ended, because it raises only once.
         self._told = False
 
-    @property
-    def settings(self) -> Settings:
-        return self._settings
-
     def start(self) -> Child:
-        self.child = Child(self._settings)
+        self.child = Child(self.settings)
         return self.child
 
     def started(self) -> Child:
@@ -118,7 +114,7 @@ class Exchange:
     async def close(self) -> None:
         """End the child, if it was started."""
         if self.child is not None and not self.child.foreign:
-            await self.child.close(self._settings.grace)
+            await self.child.close(self.settings.grace)
 
     def saw(self, batch: list[Any]) -> None:
         """See :class:`~claude_wire.streams.receiver.Observer`."""
@@ -158,7 +154,7 @@ class Exchange:
         child = self.started()
         if self._told or child.closed:
             return
-        await child.wait(self._settings.grace)
+        await child.wait(self.settings.grace)
         await child.read_stderr()
         if child.closed:  # another task closed the process during the wait, so its end is not an error
             return

@@ -4,55 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from claude_wire.support.lazy import later
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from claude_wire.support.arguments import require_function, require_int, require_one_of, require_seconds, type_of
-    from claude_wire.support.errors import describe_end
-    from claude_wire.support.extras import install_extra
-    from claude_wire.support.ids import LONGEST_ID, Ids, Key, key_of, short_id
-    from claude_wire.support.internals import require_parts
-    from claude_wire.support.moments import moment
-    from claude_wire.support.plain_json import fields_of, items_of, plain_object
-    from claude_wire.support.text import NAME_CHARS, is_seen, one_line, printable, prose
-    from claude_wire.support.tool_calls import MAX_OPERATIONS, SUBAGENT_TOOLS
-    from claude_wire.support.waiting import Readiness, cancel_scope, closing_coroutine, move_on_after, running_trio
-
-__all__ = [
-    "LONGEST_ID",
-    "MAX_OPERATIONS",
-    "NAME_CHARS",
-    "SUBAGENT_TOOLS",
-    "Ids",
-    "Key",
-    "Readiness",
-    "cancel_scope",
-    "closing_coroutine",
-    "describe_end",
-    "fields_of",
-    "install_extra",
-    "is_seen",
-    "items_of",
-    "key_of",
-    "later",
-    "moment",
-    "move_on_after",
-    "one_line",
-    "plain_object",
-    "printable",
-    "prose",
-    "require_function",
-    "require_int",
-    "require_one_of",
-    "require_parts",
-    "require_seconds",
-    "running_trio",
-    "short_id",
-    "type_of",
-]
+from claude_wire.support.lazy import later as later
 
 #: Name -> module. Names are imported on first use, because some modules need anyio, which is slow to import.
 _LATER = {
@@ -86,6 +38,42 @@ _LATER = {
     "short_id": "ids",
     "type_of": "arguments",
 }
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from claude_wire.support.arguments import require_function as require_function
+    from claude_wire.support.arguments import require_int as require_int
+    from claude_wire.support.arguments import require_one_of as require_one_of
+    from claude_wire.support.arguments import require_seconds as require_seconds
+    from claude_wire.support.arguments import type_of as type_of
+    from claude_wire.support.errors import describe_end as describe_end
+    from claude_wire.support.extras import install_extra as install_extra
+    from claude_wire.support.ids import LONGEST_ID as LONGEST_ID
+    from claude_wire.support.ids import Ids as Ids
+    from claude_wire.support.ids import Key as Key
+    from claude_wire.support.ids import key_of as key_of
+    from claude_wire.support.ids import short_id as short_id
+    from claude_wire.support.internals import require_parts as require_parts
+    from claude_wire.support.moments import moment as moment
+    from claude_wire.support.plain_json import fields_of as fields_of
+    from claude_wire.support.plain_json import items_of as items_of
+    from claude_wire.support.plain_json import plain_object as plain_object
+    from claude_wire.support.text import NAME_CHARS as NAME_CHARS
+    from claude_wire.support.text import is_seen as is_seen
+    from claude_wire.support.text import one_line as one_line
+    from claude_wire.support.text import printable as printable
+    from claude_wire.support.text import prose as prose
+    from claude_wire.support.tool_calls import MAX_OPERATIONS as MAX_OPERATIONS
+    from claude_wire.support.tool_calls import SUBAGENT_TOOLS as SUBAGENT_TOOLS
+    from claude_wire.support.waiting import Readiness as Readiness
+    from claude_wire.support.waiting import cancel_scope as cancel_scope
+    from claude_wire.support.waiting import closing_coroutine as closing_coroutine
+    from claude_wire.support.waiting import move_on_after as move_on_after
+    from claude_wire.support.waiting import running_trio as running_trio
+else:
+    __all__ = sorted([*_LATER, "later"])
 
 __getattr__: Callable[[str], Any]
 __dir__: Callable[[], list[str]]
