@@ -434,11 +434,6 @@ class Accumulator:
             self._current = log.partial
         return log
 
-    def _oldest(self) -> Key:
-        """Return the conversation whose message to drop next: the oldest finished message, else the oldest message."""
-        oldest = next(iter(self._logs))
-        return next((key for key, log in self._logs.items() if log.state.done), oldest)
-
     def _drop(self, key: Key) -> _Log:
         log = self._logs.pop(key)
         if log is self._last:
@@ -447,7 +442,9 @@ class Accumulator:
         return log
 
     def _drop_oldest(self) -> _Log:
-        log = self._drop(self._oldest())
+        """Drop the oldest finished message. If no message is finished, drop and abandon the oldest message."""
+        oldest = next(iter(self._logs))
+        log = self._drop(next((key for key, log in self._logs.items() if log.state.done), oldest))
         if not log.state.done:
             log.mark(None)
         return log

@@ -70,7 +70,13 @@ class ArgumentFiles:
     def _replace(self, index: int, flag: str, text: str) -> None:
         by_file = _BY_FILE.get(flag)
         if by_file is None:
-            raise OSError(errno.E2BIG, describe_long_argument(flag, text))
+            name = f"the argument of {flag}" if flag else "an argument"
+            remedy = f"; {_REMEDIES[flag]}" if flag in _REMEDIES else ""
+            size = len(os.fsencode(text))
+            raise OSError(
+                errno.E2BIG,
+                f"{name} has {size:,} bytes, and Linux takes at most {MAX_ARGUMENT_BYTES:,}{remedy}",
+            )
         if self._folder is None:
             self._folder = tempfile.mkdtemp(prefix="claude-wire-arguments-")  # only this user may read it
         path = os.path.join(self._folder, f"{index}{flag}")
@@ -96,15 +102,6 @@ def find_long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
         else:
             before = argv[index - 1] if index else ""
             yield index, before if before.startswith("--") else "", argument
-
-
-def describe_long_argument(flag: str, text: str) -> str:
-    """Return the error message for an argument that is too long."""
-    remedy = _REMEDIES.get(flag) or (f"pass a file: {_BY_FILE[flag]} PATH" if flag in _BY_FILE else "")
-    name = f"the argument of {flag}" if flag else "an argument"
-    size = len(os.fsencode(text))
-    most = f"{name} has {size:,} bytes, and Linux takes at most {MAX_ARGUMENT_BYTES:,}"
-    return f"{most}; {remedy}" if remedy else most
 
 
 def arguments_too_long(argv: Sequence[str], env: Mapping[str, str] | None) -> OSError:
