@@ -135,7 +135,7 @@ class Speech:
         if self._id is not None:
             self._end_message("tool_use" if self._uses_tool else "end_turn")
 
-    def add_usage(self, **counts: int) -> None:
+    def add_usage(self, counts: dict[str, int]) -> None:
         """Add to the token counts of the open message, or of the next message if no message is open."""
         for name, count in counts.items():
             if count or name in self._usage:

@@ -373,10 +373,14 @@ class Turn:
             TypeError: a count is not an int, the cost not a number, or the model not a str.
             ValueError: a count is negative.
         """
-        require_int("input_tokens of usage()", input_tokens, 0)
-        require_int("output_tokens of usage()", output_tokens, 0)
-        require_int("cache_read_input_tokens of usage()", cache_read_input_tokens, 0)
-        require_int("cache_creation_input_tokens of usage()", cache_creation_input_tokens, 0)
+        counts = {
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "cache_read_input_tokens": cache_read_input_tokens,
+            "cache_creation_input_tokens": cache_creation_input_tokens,
+        }
+        for name, count in counts.items():
+            require_int(f"{name} of usage()", count, 0)
         _require("usage(cost_usd=)", cost_usd, "a number", int, float)
         _require("usage(model=)", model, "a str", str, type(None))
         used = ModelUsage(
@@ -387,12 +391,7 @@ class Turn:
             costUSD=cost_usd,
         )
         self.spent.add(used, model or self.session.model)
-        self.speech.add_usage(
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cache_read_input_tokens=cache_read_input_tokens,
-            cache_creation_input_tokens=cache_creation_input_tokens,
-        )
+        self.speech.add_usage(counts)
 
     def subagent(self, use: ToolUseBlock, *, description: str = "", kind: str = "general-purpose") -> Turn:
         """Start a subagent for a tool use: a turn whose messages have ``parent_tool_use_id``.

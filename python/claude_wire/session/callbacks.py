@@ -211,15 +211,16 @@ class Callbacks:
         self._timeout = timeout
         self._permissions = None if can_use_tool is None else GuardState(qualified_name_of(can_use_tool), PERMISSION)
         self._hooks: dict[str, _Hook] = {}
-        self._matchers: dict[str, list[HookCallbackMatcher]] = {}
+        #: Hook event -> its matchers. :meth:`call_hook` takes their hook ids.
+        self.matchers: dict[str, list[HookCallbackMatcher]] = {}
         for key, given in (hooks or {}).items():
             # In the classic dialect, {"pre-tool-use": function} is valid, without a HookMatcher.
             is_bare = isinstance(key, str) and "-" in key and callable(given)
             matchers = [HookMatcher(cast("Hook", given))] if is_bare else given
             event = _event(key, matchers)
-            if event in self._matchers:
+            if event in self.matchers:
                 raise ValueError(f"hooks has {event!r} twice, in two spellings: give one, with all its HookMatchers")
-            self._matchers[event] = [self._register(event, matcher) for matcher in matchers]
+            self.matchers[event] = [self._register(event, matcher) for matcher in matchers]
         self._handlers: dict[type, Callable[[Any], Awaitable[Wire | dict[str, Any]]]] = {
             CanUseToolRequest: self._permission,
             HookCallbackRequest: self._hook,
@@ -270,8 +271,8 @@ class Callbacks:
             ValueError: the request sets hooks, MCP servers or dialogs that the callbacks also set.
         """
         ours: dict[str, Any] = {}
-        if self._matchers:
-            ours["hooks"] = self._matchers
+        if self.matchers:
+            ours["hooks"] = self.matchers
         if self.mcp_servers:
             ours["sdkMcpServers"] = list(self.mcp_servers)
         if self._dialogs:
@@ -284,14 +285,6 @@ class Callbacks:
     @property
     def hook_ids(self) -> list[str]:
         return list(self._hooks)
-
-    def matchers_of(self, event: str) -> list[HookCallbackMatcher]:
-        """The matchers for a hook event. :meth:`call_hook` takes their hook ids."""
-        return self._matchers.get(event, [])
-
-    @property
-    def events(self) -> list[str]:
-        return list(self._matchers)
 
     async def call_hook(self, request: HookCallbackRequest) -> HookOutput | None:
         """Call a hook without the CLI. Return None if it fails, times out, or returns an :class:`AsyncHookOutput`."""
@@ -344,7 +337,7 @@ class Callbacks:
                 "the CLI has not registered the hooks and would never call them; it takes the hooks of its first "
                 "initialize, and later hooks of the process that owns its input",
             )
-        blocks = any(one.onFailure == "block" for matchers in self._matchers.values() for one in matchers)
+        blocks = any(one.onFailure == "block" for matchers in self.matchers.values() for one in matchers)
         if blocks and not info.hook_on_failure_supported:
             raise RequestError("initialize", "hooks that must block when they fail are not supported by this CLI")
         for hook in self._hooks.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from anyio import Event
@@ -49,9 +50,9 @@ def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHook
         DialectError: there are hooks for an event that the host cannot detect.
     """
     callbacks.takes_booleans = dialect is CLASSIC
-    if not (dialect.host_hooks and callbacks.events):
+    if not (dialect.host_hooks and callbacks.matchers):
         return None
-    unknown = [event for event in callbacks.events if event not in HOST_EVENTS]
+    unknown = [event for event in callbacks.matchers if event not in HOST_EVENTS]
     if unknown:
         problem = f"has the hooks {', '.join(HOST_EVENTS)} only: {unknown[0]} would never be called"
         raise DialectError(dialect.name, problem)
@@ -60,25 +61,20 @@ def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHook
     return hooks
 
 
+@dataclass(eq=False)
 class Use:
-    """A tool use whose PreToolUse hooks were called. Once ``done`` is set, ``decided`` is what the hooks decided.
+    """A tool use whose PreToolUse hooks were called. Once ``done`` is set, ``decided`` is what the hooks decided."""
 
-    Args:
-        call: the tool use's id; None for a permission request without an id.
-    """
-
-    __slots__ = ("asked", "block", "call", "decided", "done", "seen", "size")
-
-    def __init__(self, call: str | None, block: ToolUseBlock) -> None:
-        self.call: str | None = call
-        self.block: ToolUseBlock = block
-        self.size: int = _size(block)
-        self.decided: PermissionResultAllow | PermissionResultDeny | None = None
-        self.done: Event = Event()
-        #: True after the agent asked for permission.
-        self.asked: bool = False
-        #: True after the agent sent the message with this tool use.
-        self.seen: bool = False
+    #: The tool use's id; None for a permission request without an id.
+    call: str | None
+    block: ToolUseBlock
+    size: int
+    decided: PermissionResultAllow | PermissionResultDeny | None = None
+    done: Event = field(default_factory=Event)
+    #: True after the agent asked for permission.
+    asked: bool = False
+    #: True after the agent sent the message with this tool use.
+    seen: bool = False
 
 
 class HostHooks:
@@ -150,7 +146,7 @@ class HostHooks:
         self._tasks.start(lambda: self._after(use, result), "claude-wire-hook")
 
     def _add(self, call: str | None, block: ToolUseBlock) -> Use:
-        use = Use(call, block)
+        use = Use(call, block, _size(block))
         self._uses.append(use)
         self._size += use.size
         while len(self._uses) > MAX_USES or (self._size > MAX_USE_BYTES and len(self._uses) > 1):
@@ -199,7 +195,7 @@ class HostHooks:
     async def _call(self, event: str, told: Any, name: str | None = None, use: str | None = None) -> list[HookOutput]:
         """Call an event's hooks that match the tool ``name``, one after the other, and return their outputs."""
         outputs: list[HookOutput] = []
-        for one in self._callbacks.matchers_of(event):
+        for one in self._callbacks.matchers.get(event, ()):
             if name is None or fits_tool(one.matcher, [name]):
                 for id in one.hookCallbackIds:
                     request = HookCallbackRequest(callback_id=id, input=told, tool_use_id=use)

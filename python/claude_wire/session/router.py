@@ -302,13 +302,10 @@ class Router:
         found = follower.control(lines) if self._adapter is None else self._adapter.control(follower, lines)
         for message in found:
             if self._is_control(message):
-                self._saw_ahead(message)
-
-    def _saw_ahead(self, message: Any) -> None:
-        if self.closed:
-            self._found.late.append(message)
-        else:
-            self._handle_ahead(message)
+                if self.closed:
+                    self._found.late.append(message)
+                else:
+                    self._handle_ahead(message)
 
     def _handle_ahead(self, message: Any) -> None:
         self._found.control += 1
