@@ -19,6 +19,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from memcheck import has_nightly, host_target
+
 ROOT = Path(__file__).parent.parent
 FUZZ = ROOT / "fuzz"
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -50,23 +52,18 @@ def main() -> int:
 
 def build() -> Path:
     """Build all targets and return the folder with the programs."""
-    host = re.search(r"host: (\S+)", output("rustc", "-vV"))
-    assert host is not None
+    host = host_target()
     cargo = ["cargo"]
     flags = COVERAGE
-    if shutil.which("rustup") and "nightly" in output("rustup", "toolchain", "list"):
+    if has_nightly():
         cargo += ["+nightly"]
         flags += " -Zsanitizer=address"
     else:
         print("fuzz: no nightly toolchain (rustup toolchain install nightly): without AddressSanitizer", flush=True)
     target = BUILT / "fuzz"
-    command = [*cargo, "build", "--quiet", "--release", "--locked", "--target", host[1], "--target-dir", str(target)]
+    command = [*cargo, "build", "--quiet", "--release", "--locked", "--target", host, "--target-dir", str(target)]
     subprocess.run(command, cwd=FUZZ, env={**os.environ, "RUSTFLAGS": " ".join(flags.split())}, check=True)
-    return target / host[1] / "release"
-
-
-def output(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return target / host / "release"
 
 
 def seed_inputs() -> Iterator[bytes]:

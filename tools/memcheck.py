@@ -56,8 +56,7 @@ def main() -> int:
     if missing:
         print(f"memcheck: nothing was checked, because there is no {missing}", file=sys.stderr)
         return 1
-    host = re.search(r"host: (\S+)", output("rustc", "-vV"))
-    assert host is not None
+    host = host_target()
     environment = {
         **os.environ,
         "RUSTFLAGS": "-Zsanitizer=address",
@@ -71,11 +70,11 @@ def main() -> int:
     leaks.write_text(LEAKS)
     environment["LSAN_OPTIONS"] = f"suppressions={leaks}:print_suppressions=0"
     cargo = ["cargo", "+nightly"]
-    options = ["--quiet", "--locked", "--target", host[1]]
+    options = ["--quiet", "--locked", "--target", host]
     subprocess.run([*cargo, "test", *options], cwd=ROOT, env=environment, check=True)
     subprocess.run([*cargo, "build", *options], cwd=ROOT, env=environment, check=True)
     print("memcheck: the native core is clean", flush=True)
-    check_python(BUILT / host[1] / "debug" / "libclaude_wire.so")
+    check_python(BUILT / host / "debug" / "libclaude_wire.so")
     print("memcheck: Python's use of it is clean")
     return 0
 
@@ -84,7 +83,7 @@ def what_is_missing() -> str | None:
     """Return what is missing on this machine, or None if everything is installed."""
     if not sys.platform.startswith("linux"):
         return "Linux"
-    if not shutil.which("rustup") or "nightly" not in output("rustup", "toolchain", "list"):
+    if not has_nightly():
         return "nightly toolchain (rustup toolchain install nightly)"
     if not shutil.which("gcc") or not Path(sanitizer()).is_absolute():
         return "AddressSanitizer of gcc"
@@ -97,6 +96,16 @@ def sanitizer() -> str:
     It is only the file's name if gcc does not have it.
     """
     return output("gcc", "-print-file-name=libasan.so").strip()
+
+
+def host_target() -> str:
+    """Return rustc's name for this machine, such as ``x86_64-unknown-linux-gnu``."""
+    return re.findall(r"host: (\S+)", output("rustc", "-vV"))[0]
+
+
+def has_nightly() -> bool:
+    """Return True if Rust's nightly toolchain is installed."""
+    return bool(shutil.which("rustup")) and "nightly" in output("rustup", "toolchain", "list")
 
 
 def output(*command: str) -> str:

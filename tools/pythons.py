@@ -19,12 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FIRST = 'import claude_wire; claude_wire.decode(b\'{"type":"keep_alive"}\'); print(claude_wire.__file__)'
 VERSION = "import sys, venv, ensurepip; print(sys.version_info[:2])"
 
-#: Tests of parts that may differ between versions of Python: recursion, JSON, loading the library, event loops,
-#: processes. They take about a minute on two cores. ``make test`` and ``LOWEST`` test mcp and claude-agent-sdk.
-CHOICE = [
-    "agent/test_agent_program",
-    "accumulate/test_accumulate",
-    "kit/tests/events/test_bridge_events",
+#: Tests of the codec, which are in both lists.
+CODEC = [
     "codec/test_decoder",
     "codec/test_decoder_bad_lines",
     "codec/test_decoder_one_line",
@@ -33,6 +29,14 @@ CHOICE = [
     "codec/test_engine",
     "codec/test_subtyped_lines",
     "codec/test_unknown_again",
+]
+#: Tests of parts that may differ between versions of Python: recursion, JSON, loading the library, event loops,
+#: processes. They take about a minute on two cores. ``make test`` and ``LOWEST`` test mcp and claude-agent-sdk.
+CHOICE = [
+    "agent/test_agent_program",
+    "accumulate/test_accumulate",
+    "kit/tests/events/test_bridge_events",
+    *CODEC,
     "promises/test_errors",
     "promises/test_exports",
     "native/test_framing",
@@ -57,14 +61,7 @@ LOWEST = [
     "integrations/test_agent_sdk_start",
     "kit/tests/commands/test_cli_check",
     "kit/tests/commands/test_cli_view",
-    "codec/test_decoder",
-    "codec/test_decoder_bad_lines",
-    "codec/test_decoder_one_line",
-    "codec/test_decoder_owner",
-    "codec/test_encoder",
-    "codec/test_engine",
-    "codec/test_subtyped_lines",
-    "codec/test_unknown_again",
+    *CODEC,
     "integrations/test_mcp_asking",
     "integrations/test_mcp_closing",
     "integrations/test_mcp_failing",

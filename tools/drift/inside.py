@@ -51,7 +51,8 @@ def main(cli: Path, folder: Path) -> None:
     versions = (line for line in said(["--version"]).splitlines() if re.search(r"\d\.\d", line))
     version = one_line(next(versions, ""))
     flags = find_flags(said)
-    refused = frozenset(field.name for field in dataclasses.fields(Flags) if _named(field) in flags.gone)
+    known = {field.name: flag.name for field in dataclasses.fields(Flags) if (flag := flag_of(field))}
+    refused = frozenset(field for field, name in known.items() if name in flags.gone)
     failed = anyio.run(_drive, cli, folder, home, refused)
     found: dict[str, Any] = {"version": version, "failed": failed, "flags": dataclasses.asdict(flags)}
     (folder / "cli.json").write_text(json.dumps(found))
@@ -79,11 +80,6 @@ def said_by(command: list[str], home: Path) -> str:
             timer.join()  # once this child is reaped, the timer might kill another process group with its id
             with suppress(ProcessLookupError):
                 end()
-
-
-def _named(field: dataclasses.Field[Any]) -> str:
-    flag = flag_of(field)
-    return flag.name if flag else ""
 
 
 async def _drive(cli: Path, folder: Path, home: Path, refused: frozenset[str]) -> dict[str, str]:
@@ -122,12 +118,8 @@ async def _scene(name: str, cli: Path, folder: Path, place: Path, refused: froze
             disk.keep(home, folder, name)
 
 
-def _program(cli: str, folder: str) -> None:
+if __name__ == "__main__":
     try:
-        main(Path(cli), Path(folder))
+        main(*map(Path, sys.argv[1:]))
     except (OSError, RuntimeError) as error:
         sys.exit(one_line(str(error), 400))
-
-
-if __name__ == "__main__":
-    _program(*sys.argv[1:])
