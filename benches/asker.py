@@ -5,12 +5,12 @@ permission N times and waits for each answer. Each command ends with a result; t
 the nanoseconds from the write of each question to the line that answers it. Flags of the CLI are ignored.
 """
 
-import functools
-import itertools
 import json
 import os
 import sys
 import time
+
+from writer import made, write
 
 QUESTION = (
     b'{"type":"control_request","request_id":"%d","request":{"subtype":"can_use_tool","tool_name":"Bash",'
@@ -39,27 +39,11 @@ INITIALIZED = {
 }
 
 
-def write(data: bytes) -> None:
-    while data:
-        data = data[os.write(1, data) :]
-
-
 def say(**message: object) -> None:
     write(json.dumps(message).encode() + b"\n")
 
 
 def main(path: str) -> None:
-    with open(path, "rb") as file:
-        different = file.read().splitlines(keepends=True)
-
-    @functools.cache  # create the data only once, before the first measured round
-    def made(how: str, count: int) -> list[bytes]:
-        lines = list(itertools.islice(itertools.cycle(different), count))
-        if how == "lines":
-            return lines
-        data = b"".join(lines)
-        return [data[at : at + 65_536] for at in range(0, len(data), 65_536)]
-
     def ask(count: int) -> list[int]:
         found = []
         for number in range(count):
@@ -81,7 +65,7 @@ def main(path: str) -> None:
             content = message["message"]["content"]
             how, count = (content if isinstance(content, str) else content[0]["text"]).split()
             taken = ask(int(count)) if how == "ask" else []
-            for piece in made(how, int(count)) if how != "ask" else ():
+            for piece in made(path, how, int(count)) if how != "ask" else ():
                 write(piece)
             say(**RESULT, result=json.dumps(taken))
 

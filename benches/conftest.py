@@ -10,10 +10,12 @@ A run of all benches, with all rounds and all peers, also writes two pages of do
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import statistics
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import pytest
 
 import page
 import peers
+import workloads
 from table import Measure, Row, Table
 
 BENCHES = Path(__file__).parent
@@ -48,6 +51,7 @@ SECTIONS = {
 }
 
 Job = Callable[[], object]
+Runner = Callable[[Awaitable[Any]], Any]
 #: Label of a peer -> its job (None if the package is not installed), and the claimed ratio (None for no claim).
 Peers = Mapping[str, tuple[Job | None, float | None]]
 
@@ -228,6 +232,32 @@ class Contest:
         _table.rows.append(Row(self._section, job, ours, label, peers_own, values, measure, claim, charted=charted))
         if values:
             self._benchmark.extra_info[label or measure.written] = round(statistics.median(values), 3)
+
+
+@pytest.fixture(scope="session")
+def lines_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with :func:`workloads.deltas`, for a child process to write."""
+    path = tmp_path_factory.mktemp("lines") / "lines.ndjson"
+    path.write_bytes(workloads.deltas())
+    return path
+
+
+@pytest.fixture
+def stand_in(request: pytest.FixtureRequest, lines_file: Path, tmp_path: Path) -> str:
+    """The path of a program that runs the module's ``CHILD``, for a host that starts the program as its CLI."""
+    path = tmp_path / "claude"
+    child = request.module.CHILD
+    path.write_text(f"#!/bin/sh\nLINES_FILE='{lines_file}' exec '{sys.executable}' -S '{child}' \"$@\"\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+@pytest.fixture
+def runner() -> Iterator[Runner]:
+    """A function that runs a coroutine in an event loop that lives for all rounds."""
+    loop = asyncio.new_event_loop()
+    yield loop.run_until_complete
+    loop.close()
 
 
 @pytest.fixture

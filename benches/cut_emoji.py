@@ -11,6 +11,7 @@ import importlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +66,6 @@ def with_duckdb(file: Path, ignore_errors: bool = False) -> list[str | None]:
     return [row[0] for row in duckdb.sql(query).fetchall()]
 
 
-def with_duckdb_ignoring_errors(file: Path) -> list[str | None]:
-    return with_duckdb(file, ignore_errors=True)
-
-
 def with_polars(file: Path) -> list[str | None]:
     polars = importlib.import_module("polars")
     return [_text(row) for row in polars.read_ndjson(file).to_dicts()]
@@ -87,7 +84,7 @@ READERS: dict[str, tuple[str, Callable[[Path], list[str | None]]]] = {
     "orjson, a bad line skipped": ("orjson", _skipping("orjson", "loads")),
     "msgspec, a bad line skipped": ("msgspec", _skipping("msgspec", "json.decode")),
     "DuckDB": ("duckdb", with_duckdb),
-    "DuckDB, ignore_errors": ("duckdb", with_duckdb_ignoring_errors),
+    "DuckDB, ignore_errors": ("duckdb", partial(with_duckdb, ignore_errors=True)),
     "polars": ("polars", with_polars),
 }
 

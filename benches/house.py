@@ -213,6 +213,12 @@ class Writer:
             os.close(self._commands)
 
 
+def resident(pid: int) -> int:
+    """Return a process's memory in bytes. Pages that several processes share count in part."""
+    fields = Path(f"/proc/{pid}/smaps_rollup").read_text().split()
+    return int(fields[fields.index("Pss:") + 1]) * 1024
+
+
 class House:
     """A supervisor process and its sessions."""
 
@@ -234,11 +240,16 @@ class House:
             answer += client.recv(1)
         return client, json.loads(answer)
 
+    def reply(self, command: dict[str, Any]) -> Any:
+        """Send a command in a new connection, and return the reply."""
+        client, answer = self.ask(command)
+        client.close()
+        return answer
+
     def create(self, argv: list[str]) -> tuple[str, int]:
         """Create a session. Return the session's id and the CLI's pid."""
         spec = {"argv": argv, "cwd": str(self._folder), "env": dict(os.environ)}
-        client, answer = self.ask({"create": spec, "detach": True})
-        client.close()
+        answer = self.reply({"create": spec, "detach": True})
         return answer["id"], answer["pid"]
 
     def open(self, count: int, *, attached: bool) -> None:
@@ -252,11 +263,8 @@ class House:
             os.write(session.output, line)
             if attached:
                 session.take(len(line))
-        while True:
-            client, answer = self.ask({"list": {}})
-            client.close()
-            if all(info["life"] == "idle" for info in answer["sessions"]):
-                return
+        while any(info["life"] != "idle" for info in self.reply({"list": {}})["sessions"]):
+            pass
 
     @property
     def seconds(self) -> float:
@@ -265,9 +273,8 @@ class House:
 
     @property
     def resident(self) -> int:
-        """The supervisor's memory in bytes. Pages that several processes share count in part."""
-        fields = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().split()
-        return int(fields[fields.index("Pss:") + 1]) * 1024
+        """The supervisor's memory in bytes."""
+        return resident(self._process.pid)
 
     def close(self) -> None:
         """Kill the supervisor, which also ends all CLIs."""

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -141,9 +142,8 @@ class Served:
 
     @property
     def resident(self) -> int:
-        """The process's memory in bytes. Pages that several processes share count in part."""
-        fields = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().split()
-        return int(fields[fields.index("Pss:") + 1]) * 1024
+        """The process's memory in bytes."""
+        return house.resident(self._process.pid)
 
     def close(self) -> None:
         for key in list(self._selector.get_map().values()):
@@ -153,14 +153,11 @@ class Served:
         self._process.communicate()
 
 
-def service(supervisor: house.House, folder: Path, sessions: int) -> Served:
-    """Start the service, with ``sessions`` new supervisor sessions."""
-    return _serves("service", supervisor, folder, sessions)
-
-
-def plain(supervisor: house.House, folder: Path, sessions: int) -> Served:
-    """Start the plain endpoint, with ``sessions`` new supervisor sessions."""
-    return _serves("plain", supervisor, folder, sessions)
+def start(what: str, supervisor: house.House, folder: Path, sessions: int) -> Served:
+    """Start the ``service`` or the ``plain`` endpoint, with ``sessions`` new supervisor sessions."""
+    supervisor.open(sessions, attached=False)
+    opened = supervisor.sessions[-sessions:]
+    return Served([what, str(folder)], opened, [line for line, _ in events()])
 
 
 def paint_of(folder: Path, session: house.ManagedSession, text: str) -> tuple[float, float]:
@@ -169,20 +166,14 @@ def paint_of(folder: Path, session: house.ManagedSession, text: str) -> tuple[fl
     Returns:
         The first paint, and when ``text`` can be seen, in seconds since the navigation began.
     """
-    served = Served(["service", str(folder)], [session], [])
-    try:
+    with closing(Served(["service", str(folder)], [session], [])) as served:
         return served.paint(text)
-    finally:
-        served.close()
 
 
 def end_of(supervisor: house.House, folder: Path, session: house.ManagedSession) -> float:
     """Return the processor time in seconds in which a newly started service sends the end of a session."""
-    served = Served(["service", str(folder)], [session], [])
-    try:
+    with closing(Served(["service", str(folder)], [session], [])) as served:
         return served.open_end()
-    finally:
-        served.close()
 
 
 def write_long(supervisor: house.House, turns: int) -> house.ManagedSession:
@@ -196,16 +187,9 @@ def write_long(supervisor: house.House, turns: int) -> house.ManagedSession:
             output.write(line)
     kept = 0
     while kept < size:
-        client, answer = supervisor.ask({"list": {}})
-        client.close()
-        kept = next(one["bytes"] for one in answer["sessions"] if one["id"] == session.id)
+        infos = supervisor.reply({"list": {}})["sessions"]
+        kept = next(info["bytes"] for info in infos if info["id"] == session.id)
     return session
-
-
-def _serves(what: str, supervisor: house.House, folder: Path, sessions: int) -> Served:
-    supervisor.open(sessions, attached=False)
-    opened = supervisor.sessions[-sessions:]
-    return Served([what, str(folder)], opened, [line for line, _ in events()])
 
 
 def plain_app(folder: str) -> Any:

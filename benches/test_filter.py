@@ -18,6 +18,7 @@ import workloads
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.line_buffer import LineBuffer
 from conftest import Contest, Job
+from test_decode import feeding
 
 WANTED = {"result", "assistant"}
 ONLY = 'feed, only={"result", "assistant"}'
@@ -200,26 +201,18 @@ def test_text_of_made_traffic(contest: Contest, variation: str) -> None:
     passes = max(1, 5_000_000 // len(data))
     chunks = workloads.chunks(data) * passes
 
-    def feeding(**options: Any) -> Job:
-        def job() -> None:
-            feed = claude_wire.Decoder(**options).feed
-            for chunk in chunks:
-                feed(chunk)
-
-        return job
-
     contest(
         f"feed, coalesce=True, {variation}",
         workloads.count(data) * passes,
-        feeding(coalesce=True),
-        faster_than={"claude_wire without coalesce=": (feeding(), None)},
+        feeding(chunks, lambda: claude_wire.Decoder(coalesce=True)),
+        faster_than={"claude_wire without coalesce=": (feeding(chunks), None)},
         rate=(len(data) * passes, None),
         rounds=5,
     )
 
 
-def both_ways(streams: list[list[bytes]]) -> tuple[Job, Job]:
-    """Return two jobs, one with ``coalesce=True`` and one without. Both use a separate decoder for each stream."""
+def compare(contest: Contest, name: str, lines: int, streams: list[list[bytes]], claim: float = 1.05) -> None:
+    """Measure ``coalesce=True`` against a decoder without it. Each stream of chunks gets a separate decoder."""
 
     def job(**options: Any) -> None:
         for chunks in streams:
@@ -228,7 +221,12 @@ def both_ways(streams: list[list[bytes]]) -> tuple[Job, Job]:
                 decoder.feed(chunk)
             decoder.close()
 
-    return lambda: job(coalesce=True), lambda: job()
+    contest(
+        f"feed, coalesce=True, {name}",
+        lines,
+        lambda: job(coalesce=True),
+        at_most={"claude_wire without coalesce=": (job, claim)},
+    )
 
 
 def recorded(*, at_least: int, below: int = 1_000_000) -> list[bytes]:
@@ -248,46 +246,24 @@ def recorded(*, at_least: int, below: int = 1_000_000) -> list[bytes]:
 def test_coalescing_recordings(contest: Contest, name: str, at_least: int, below: int, claim: float) -> None:
     """``coalesce=True`` on short recorded streams, where it should cost little although nothing can be merged."""
     streams = recorded(at_least=at_least, below=below)
-    coalescing, plain = both_ways([workloads.chunks(stream) for stream in streams])
-    contest(
-        f"feed, coalesce=True, {name}",
-        sum(map(workloads.count, streams)),
-        coalescing,
-        at_most={"claude_wire without coalesce=": (plain, claim)},
-    )
+    compare(contest, name, sum(map(workloads.count, streams)), [workloads.chunks(stream) for stream in streams], claim)
 
 
 @pytest.mark.parametrize("stream", recorded(at_least=200), ids=workloads.count)
 def test_coalescing_each_longer_recording(contest: Contest, stream: bytes) -> None:
-    coalescing, plain = both_ways([workloads.chunks(stream)] * max(1, 2_000 // workloads.count(stream)))
-    contest(
-        f"feed, coalesce=True, {workloads.count(stream):,} lines of {len(stream):,} bytes",
-        max(2_000, workloads.count(stream)),
-        coalescing,
-        at_most={"claude_wire without coalesce=": (plain, 1.05)},
-    )
+    count = workloads.count(stream)
+    streams = [workloads.chunks(stream)] * max(1, 2_000 // count)
+    compare(contest, f"{count:,} lines of {len(stream):,} bytes", max(2_000, count), streams)
 
 
 def test_coalescing_pairs_of_deltas(contest: Contest) -> None:
     """``coalesce=True`` on groups of two deltas and another line, where merging saves only one line of three."""
-    coalescing, plain = both_ways([workloads.chunks(workloads.pairs())] * 5)
-    contest(
-        "feed, coalesce=True, pairs of deltas",
-        workloads.DIFFERENT * 5,
-        coalescing,
-        at_most={"claude_wire without coalesce=": (plain, 1.05)},
-    )
+    compare(contest, "pairs of deltas", workloads.DIFFERENT * 5, [workloads.chunks(workloads.pairs())] * 5)
 
 
 def test_coalescing_lines_that_come_alone(contest: Contest) -> None:
     """``coalesce=True`` on deltas in one chunk each, as a live process writes them."""
-    coalescing, plain = both_ways([workloads.lines(workloads.deltas())] * 5)
-    contest(
-        "feed, coalesce=True, one delta a chunk",
-        workloads.DIFFERENT * 5,
-        coalescing,
-        at_most={"claude_wire without coalesce=": (plain, 1.05)},
-    )
+    compare(contest, "one delta a chunk", workloads.DIFFERENT * 5, [workloads.lines(workloads.deltas())] * 5)
 
 
 # --- lines as they are, with their kinds ------------------------------------------------------------------------------

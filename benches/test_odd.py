@@ -12,6 +12,7 @@ import workloads
 from conftest import Contest
 from floor import floor
 from test_decode import aligned, by_hand, feeding
+from test_live import each_of
 
 
 @pytest.mark.parametrize(
@@ -86,12 +87,7 @@ def test_huge_line(contest: Contest) -> None:
 def test_recorded_huge_lines(contest: Contest) -> None:
     """Feed two recorded lines of 3.5 MB in chunks of 64 KiB."""
     chunks = workloads.chunks(workloads.huge())
-    lines = workloads.lines(workloads.huge())
-
-    def whole() -> None:
-        for line in lines:
-            floor.decode(line)
-
+    whole = each_of(workloads.lines(workloads.huge()), floor.decode, 1)
     contest(
         "feed, recorded lines of 3.5 MB",
         2,
@@ -119,25 +115,11 @@ def test_one_byte_at_a_time(contest: Contest) -> None:
 
 def test_live_line_of_cjk(contest: Contest) -> None:
     """Decode one line at a time. The lines are not ASCII, so their UTF-8 must be validated."""
-    lines = workloads.lines(workloads.made("CJK"))
-
-    def ours() -> None:
-        feed = claude_wire.Decoder().feed
-        for _ in range(5):
-            for line in lines:
-                feed(line)
-
-    def alone() -> None:
-        for _ in range(5):
-            for line in lines:
-                by_hand.decode(line)
-
+    lines = workloads.lines(workloads.made("CJK")) * 5
     contest(
         "feed(one line), made traffic in CJK",
-        5 * len(lines),
-        ours,
-        at_most={"msgspec by hand at its best": (alone, None)},
-        faster_than=peers.entered(
-            lines * 5, {"claude-agent-sdk": peers.by_agent_sdk, "json.loads (dicts)": peers.by_json}
-        ),
+        len(lines),
+        feeding(lines),
+        at_most={"msgspec by hand at its best": (each_of(lines, by_hand.decode, 1), None)},
+        faster_than=peers.entered(lines, {"claude-agent-sdk": peers.by_agent_sdk, "json.loads (dicts)": peers.by_json}),
     )

@@ -38,7 +38,10 @@ def supervisor(tmp_path: Path) -> Iterator[house.House]:
 def opened(supervisor: house.House, tmp_path: Path) -> Iterator[tuple[serving.Served, serving.Served]]:
     """Start the service and the plain endpoint."""
     folder = tmp_path / "supervisor"
-    both = serving.service(supervisor, folder, SESSIONS), serving.plain(supervisor, folder, SESSIONS)
+    both = (
+        serving.start("service", supervisor, folder, SESSIONS),
+        serving.start("plain", supervisor, folder, SESSIONS),
+    )
     yield both
     for one in both:
         one.close()

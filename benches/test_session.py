@@ -7,13 +7,12 @@ and the time counts from the first message on.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,39 +21,15 @@ import pytest
 
 import claude_wire
 import peers
-import workloads
-from conftest import Contest, takes_own_time
+from conftest import Contest, Runner, takes_own_time
 
 sdk = peers.agent_sdk
-ASKER = Path(__file__).with_name("asker.py")
+CHILD = Path(__file__).with_name("asker.py")
 LINES = 40_000
 QUESTIONS = 300
 
 #: The flags with which a host starts the CLI. The stand-in ignores them.
 STREAM_JSON = ("--input-format", "stream-json", "--output-format", "stream-json")
-
-
-@pytest.fixture(scope="module")
-def lines_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("asker") / "lines.ndjson"
-    path.write_bytes(workloads.deltas())
-    return path
-
-
-@pytest.fixture
-def stand_in(lines_file: Path, tmp_path: Path) -> str:
-    """Write a program that runs the child, for a host that starts it as its CLI."""
-    path = tmp_path / "claude"
-    path.write_text(f"#!/bin/sh\nLINES_FILE='{lines_file}' exec '{sys.executable}' -S '{ASKER}' \"$@\"\n")
-    path.chmod(0o700)
-    return str(path)
-
-
-@pytest.fixture
-def runner() -> Iterator[Callable[[Awaitable[Any]], Any]]:
-    loop = asyncio.new_event_loop()
-    yield loop.run_until_complete
-    loop.close()
 
 
 # --- what a message costs ---------------------------------------------------------------------------------------------
@@ -89,7 +64,7 @@ async def by_session_in_batches(session: claude_wire.Session, command: str) -> N
 
 @pytest.mark.parametrize("how", ["blocks", "lines"])
 @pytest.mark.parametrize("iterate", ["one by one", "in batches"])
-def test_message(contest: Contest, stand_in: str, runner: Any, how: str, iterate: str) -> None:
+def test_message(contest: Contest, stand_in: str, runner: Runner, how: str, iterate: str) -> None:
     """Read a child that writes blocks, as a CLI whose reader was away, or one line at a time."""
     command = f"{how} {LINES}"
     argv = [stand_in, *STREAM_JSON]

@@ -7,19 +7,16 @@ pipes and its journal; house.py writes the lines.
 
 from __future__ import annotations
 
-import asyncio
 import statistics
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import house
 import workloads
-from conftest import Contest, takes_own_time
+from conftest import Contest, Runner, takes_own_time
 
-Runner = Callable[[Awaitable[Any]], Any]
 #: How many seconds a round of events lasts.
 SECONDS = 2.0
 
@@ -39,20 +36,6 @@ def opened(tmp_path: Path) -> Iterator[Callable[[str], house.House]]:
     yield open_one
     for one in houses:
         one.close()
-
-
-@pytest.fixture
-def lines_file(tmp_path: Path) -> Path:
-    path = tmp_path / "lines.ndjson"
-    path.write_bytes(workloads.deltas())
-    return path
-
-
-@pytest.fixture
-def runner() -> Iterator[Runner]:
-    loop = asyncio.new_event_loop()
-    yield loop.run_until_complete
-    loop.close()
 
 
 @pytest.mark.parametrize("sessions", [100, 1_000])

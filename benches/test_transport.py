@@ -6,7 +6,6 @@ measured.
 
 from __future__ import annotations
 
-import asyncio
 import statistics
 import sys
 import time
@@ -21,49 +20,24 @@ import pytest
 import claude_wire
 import peers
 import workloads
-from conftest import Contest, takes_own_time
+from conftest import Contest, Runner, takes_own_time
 
-WRITER = Path(__file__).with_name("writer.py")
+CHILD = Path(__file__).with_name("writer.py")
 LINES = 40_000
 EVENTS = 200
 SECONDS = 3.0
 SDK = "claude-agent-sdk's transport, parse_message"
 
-Runner = Callable[[Awaitable[Any]], Any]
-
-
-@pytest.fixture(scope="module")
-def lines_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("writer") / "lines.ndjson"
-    path.write_bytes(workloads.deltas())
-    return path
-
-
-@pytest.fixture
-def stand_in(lines_file: Path, tmp_path: Path) -> Path:
-    """Write a program that runs the writer, for claude-agent-sdk to start as its CLI."""
-    path = tmp_path / "claude"
-    path.write_text(f"#!/bin/sh\nLINES_FILE='{lines_file}' exec '{sys.executable}' -S '{WRITER}' \"$@\"\n")
-    path.chmod(0o700)
-    return path
-
-
-@pytest.fixture
-def runner() -> Iterator[Runner]:
-    loop = asyncio.new_event_loop()
-    yield loop.run_until_complete
-    loop.close()
-
 
 def writer(lines_file: Path) -> claude_wire.Process[Any]:
-    return claude_wire.open_process([sys.executable, "-S", str(WRITER), str(lines_file)])
+    return claude_wire.open_process([sys.executable, "-S", str(CHILD), str(lines_file)])
 
 
 class Stock:
     """A child whose output claude-agent-sdk's transport and message parser read."""
 
-    def __init__(self, stand_in: Path) -> None:
-        self._transport = peers.SubprocessCLITransport("", peers.agent_sdk.ClaudeAgentOptions(cli_path=str(stand_in)))
+    def __init__(self, stand_in: str) -> None:
+        self._transport = peers.SubprocessCLITransport("", peers.agent_sdk.ClaudeAgentOptions(cli_path=stand_in))
 
     async def start(self) -> None:
         await self._transport.connect()
@@ -94,7 +68,7 @@ class Stock:
 
 
 @pytest.fixture
-def stock(stand_in: Path, runner: Runner) -> Iterator[Stock | None]:
+def stock(stand_in: str, runner: Runner) -> Iterator[Stock | None]:
     """Start claude-agent-sdk's transport with its child, for all rounds. None if it is not installed."""
     if peers.SubprocessCLITransport is None or peers.parse_message is None:
         yield None
@@ -189,7 +163,7 @@ def test_line_writer(contest: Contest, lines_file: Path, stock: Stock | None, ru
 
 @takes_own_time
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_latency(contest: Contest, lines_file: Path, stand_in: Path, backend: str) -> None:
+def test_latency(contest: Contest, lines_file: Path, stand_in: str, backend: str) -> None:
     """Measure the time from the write of a line to its message at the host, with one line per 2 ms."""
     command = b"paced %d 2000\n" % EVENTS
 

@@ -18,22 +18,23 @@ def write(data: bytes) -> None:
         written += os.write(1, data[written:])
 
 
-def main(path: str) -> None:
+@functools.cache  # create the data only once, before the first measured round
+def made(path: str, how: str, count: int) -> list[bytes]:
+    """Return ``count`` lines, repeating those of a file: one by one, or joined into blocks if ``how`` is ``blocks``."""
     with open(path, "rb") as file:
         different = file.read().splitlines(keepends=True)
+    lines = list(itertools.islice(itertools.cycle(different), count))
+    if how != "blocks":
+        return lines
+    data = b"".join(lines)
+    return [data[at : at + 65_536] for at in range(0, len(data), 65_536)]
 
-    @functools.cache  # create the data only once, before the first measured round
-    def made(how: bytes, count: int) -> list[bytes]:
-        lines = list(itertools.islice(itertools.cycle(different), count))
-        if how != b"blocks":
-            return lines
-        data = b"".join(lines)
-        return [data[at : at + 65_536] for at in range(0, len(data), 65_536)]
 
-    for command in sys.stdin.buffer:
+def main(path: str) -> None:
+    for command in sys.stdin:
         how, count, *rest = command.split()
-        pieces = made(how, int(count))
-        if how == b"paced":
+        pieces = made(path, how, int(count))
+        if how == "paced":
             before, after = b'{"type":"text_delta","text":"', b'"}'
             for line in pieces:
                 time.sleep(int(rest[0]) / 1e6)
