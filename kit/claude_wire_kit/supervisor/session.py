@@ -85,7 +85,7 @@ class SupervisorTransport(SessionTransport):
 
     def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
-        self._chunks = _CliChunks(self)
+        self._chunks = _CliChunks(self, attachment)
         self.stream: MessageStream[Any] = MessageStream(self._chunks)
         self.drives: bool = False
         self.unacknowledged: Unacknowledged = Unacknowledged()
@@ -104,7 +104,7 @@ class SupervisorTransport(SessionTransport):
         self._port = port
         serves = Serves(hooks=port.hooks, mcp=port.mcp_servers)
         attached = await self._attachment.open(serves, port.complete)
-        self._chunks.begin(self._attachment, attached)
+        self._chunks.begin(attached)
         self.attached = attached
         self._become(attached.role)
         initialized = None if attached.initialized == NOTHING else decode(bytes(attached.initialized))
@@ -123,10 +123,6 @@ class SupervisorTransport(SessionTransport):
             handshakes=attached.handshakes,
             registered=None if started is None else Registered(hooks=started.hooks, mcp=started.mcp, asks=started.asks),
         )
-
-    async def aclose(self) -> None:
-        await super().aclose()
-        await self._attachment.aclose()
 
     # --- what is sent
 
@@ -244,37 +240,40 @@ class _CliChunks:
 
     final: tuple[type[Exception], ...] = ()
 
-    def __init__(self, transport: SupervisorTransport) -> None:
+    def __init__(self, transport: SupervisorTransport, attachment: Attachment) -> None:
         self._transport = transport
-        self._attachment: Attachment | None = None
-        #: The frame that ended the stream.
-        self.end: Ended | Cut | None = None
+        self._attachment = attachment
+        # None until the supervisor answered.
+        self._lines: SupervisorLines | None = None
         #: The error of the connection, if it failed.
         self.failure: Exception | None = None
 
-    def begin(self, attachment: Attachment, attached: Attached) -> None:
-        """Start receiving, once the supervisor answered."""
-        self._attachment = attachment
+    def begin(self, attached: Attached) -> None:
+        """Start receiving, because the supervisor answered."""
         self._lines = SupervisorLines(attached.after, attached.line, attached.ended, attached.mark)
-        self.end = self._lines.end
+
+    @property
+    def end(self) -> Ended | Cut | None:
+        """The frame that ended the stream; None while it goes on."""
+        return None if self._lines is None else self._lines.end
 
     async def receive(self) -> bytes:
         """Return the CLI's next bytes, or b"" at the end. If the connection failed, ``failure`` has the error."""
-        attachment = self._attachment
-        if attachment is None:
+        lines = self._lines
+        if lines is None:
             raise HandleError("this session is not attached: use it as `async with`")
-        while self.end is None:
+        chunks = self._attachment.chunks
+        while lines.end is None:
             try:
-                data = bytes(await attachment.chunks.receive())
+                data = bytes(await chunks.receive())
             except Exception as error:
-                if not isinstance(error, (OSError, *attachment.chunks.final)):
+                if not isinstance(error, (OSError, *chunks.final)):
                     raise
                 self.failure, data = error, b""
             if not data:
                 break
-            piece = self._lines.take(data)
-            self.end = self._lines.end
-            frames, self._lines.found = self._lines.found, []
+            piece = lines.take(data)
+            frames, lines.found = lines.found, []
             for frame in frames:
                 self._transport.take(frame)
             if piece:
@@ -282,5 +281,4 @@ class _CliChunks:
         return b""
 
     async def aclose(self) -> None:
-        if self._attachment is not None:
-            await self._attachment.aclose()
+        await self._attachment.aclose()
