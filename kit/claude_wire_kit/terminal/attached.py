@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -114,17 +114,13 @@ class AttachedTerminalSession(TerminalSession):
             if failure is not None:
                 raise failure
 
-    async def _show(self, messages: AsyncIterable[Message | InvalidLine]) -> None:
-        async for message in messages:
-            with self._to_be_shown():
-                async with self._terminal.turn:
-                    self._live.show(message)
-                    self._page.wait()
-                    self._terminal.turn.notify_all()
-            if isinstance(message, ResultMessage):
-                self._idle.set()
-            elif isinstance(message, (AssistantMessage, StreamEvent)) and self._idle.is_set():
-                self._idle = anyio.Event()
+    async def _show_one(self, message: Message | InvalidLine) -> None:
+        with self._to_be_shown():
+            await super()._show_one(message)
+        if isinstance(message, ResultMessage):
+            self._idle.set()
+        elif isinstance(message, (AssistantMessage, StreamEvent)) and self._idle.is_set():
+            self._idle = anyio.Event()
 
     async def _ask(self, request: CanUseToolRequest) -> PermissionResult:
         with self._to_be_shown():

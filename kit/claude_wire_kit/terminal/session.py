@@ -170,10 +170,13 @@ class TerminalSession:
 
     async def _show(self, messages: AsyncIterable[Message | InvalidLine]) -> None:
         async for message in messages:
-            async with self._terminal.turn:
-                self._live.show(message)
-                self._page.wait()
-                self._terminal.turn.notify_all()
+            await self._show_one(message)
+
+    async def _show_one(self, message: Message | InvalidLine) -> None:
+        async with self._terminal.turn:
+            self._live.show(message)
+            self._page.wait()
+            self._terminal.turn.notify_all()
 
     async def _ask(self, request: CanUseToolRequest) -> PermissionResult:
         try:
