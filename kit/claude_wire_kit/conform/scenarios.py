@@ -72,7 +72,7 @@ class Scenario:
         yield rules.flags(**flags)
         yield rules.prompts(*(act["send"] for act in self.task["acts"] if "send" in act))
         if not self.exits:
-            yield rules.leaves(killed=self.lingers)
+            yield rules.terminates() if self.lingers else rules.leaves()
         if not self.fails:
             yield rules.no_error()
 
