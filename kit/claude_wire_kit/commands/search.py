@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import click
 
-from claude_wire.support import one_line, printable
+from claude_wire.support import moment, one_line, printable
 from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.sessions import session_files, session_info
 from claude_wire_kit.commands.sessions import headline, resume_line, session_as_json
@@ -135,7 +134,7 @@ class _Search(NamedTuple):
     def _takes(self, said: Said) -> bool:
         if (self.roles and said.role not in self.roles) or (self.tools and said.tool not in self.tools):
             return False
-        return not self.period.is_limited or self.period.has(moment := _moment(said.time), moment)
+        return not self.period.is_limited or self.period.has(when := moment(said.time), when)
 
     def _may_be_in(self, path: Path) -> bool:
         # A file changes after its last record, so an old file does not have new records.
@@ -156,14 +155,6 @@ class _Search(NamedTuple):
                 reason = error.strerror or str(error)
                 click.echo(f"note: {printable(str(path), keep='')} cannot be read: {reason}", err=True)
         return matches, more
-
-
-def _moment(time: str | None) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat((time or "").replace("Z", "+00:00"))  # Python 3.10 does not accept a Z
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
 def _around(said: Said, match: re.Match[str]) -> _Match:

@@ -28,11 +28,11 @@ This module reads no files: it takes records and returns sums. :mod:`.prices` ca
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from hashlib import blake2b
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from claude_wire.messages import InvalidLine, Message, UnknownMessage
+from claude_wire.support import fields_of, moment
 from claude_wire.transcripts import AssistantRecord, Record
 from claude_wire_kit.usage.tokens import MAX_TOKENS, AnswerTotals, cut_name
 
@@ -91,11 +91,11 @@ def answer_of(record: Record | Message | InvalidLine) -> Answer | None:
         )
     if not isinstance(record, UnknownMessage) or record.type != "assistant":
         return None
-    said = _object(record.get("message"))
+    said = fields_of(record.get("message"))
     if not isinstance(said.get("usage"), dict):
         return None
-    used = _object(said["usage"])
-    by_time = _object(used.get("cache_creation"))
+    used = fields_of(said["usage"])
+    by_time = fields_of(used.get("cache_creation"))
     return _answer(
         *(_text(said, "id"), _text(record, "requestId"), _text(record, "uuid")),
         *(_text(record, "requestSessionId"), _text(record, "sessionId")),
@@ -123,6 +123,7 @@ def _answer(
 ) -> Answer | None:
     if model == SYNTHETIC:
         return None
+    when = moment(timestamp)
     tokens = AnswerTotals(*map(_count, counts))
     tokens.answers = 1
     return Answer(
@@ -132,13 +133,9 @@ def _answer(
         model=cut_name(model) or "?",
         cwd=cut_name(cwd),
         agent=cut_name(agent),
-        time=_seconds(timestamp),
+        time=None if when is None else when.timestamp(),
         tokens=tokens,
     )
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _text(values: dict[str, Any], name: str) -> str | None:
@@ -187,16 +184,6 @@ def key_of(*ids: str | None) -> bytes:
 def digest_of(ids: bytes) -> bytes:
     """Return the key for ids that are already joined."""
     return blake2b(ids, digest_size=KEY_BYTES).digest()
-
-
-def _seconds(stamp: str | None) -> float | None:
-    if stamp is None:
-        return None
-    try:
-        time = datetime.fromisoformat(stamp.replace("Z", "+00:00"))  # Python 3.10 does not accept a Z
-        return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _count(number: object) -> int:

@@ -9,22 +9,12 @@ from __future__ import annotations
 import sqlite3
 from hashlib import blake2b
 
-_COUNTS = (
-    "copied",
-    "session",
-    "model",
-    "quarter",
-    "step",
-    "input",
-    "output",
-    "written",
-    "written_5m",
-    "written_1h",
-    "read",
-)
+#: The columns of the index with numbers of tokens.
+COUNTS = ("input", "output", "written", "written_5m", "written_1h", "read")
+_SUMMED = ("copied", "session", "model", "quarter", "step", *COUNTS)
 _QUERIES = {
     "sums": ("SELECT * FROM files ORDER BY id", "SELECT * FROM names ORDER BY id", "SELECT * FROM sums"),
-    "answers": (f"SELECT file, count(*), {', '.join(f'sum({name})' for name in _COUNTS)} FROM answers GROUP BY file",),
+    "answers": (f"SELECT file, count(*), {', '.join(f'sum({name})' for name in _SUMMED)} FROM answers GROUP BY file",),
 }
 
 

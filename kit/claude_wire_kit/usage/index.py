@@ -21,7 +21,7 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from claude_wire.support import require_one_of
-from claude_wire_kit.usage.digests import check_digest, write_digests
+from claude_wire_kit.usage.digests import COUNTS, check_digest, write_digests
 from claude_wire_kit.usage.prices import PRICES, Prices, step_of
 from claude_wire_kit.usage.tokens import MAX_TOKENS, AnswerTotals, cut_name
 
@@ -57,7 +57,7 @@ GROUP_BYTES = 64 * 1024 * 1024
 #: Transcripts are searched in subfolders up to this depth.
 MAX_LEVELS = 6
 
-_COUNTS = "input, output, written, written_5m, written_1h, read"
+_COUNTS = ", ".join(COUNTS)
 _SCHEMA = f"""
 CREATE TABLE files (id INTEGER PRIMARY KEY, path BLOB UNIQUE, size INT, mtime INT, inode INT, offset INT, tail BLOB,
   agent TEXT, session INT, project INT, cost TEXT, gone INT DEFAULT 0);
@@ -76,13 +76,13 @@ _INSERT = f"""
 INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?{f", min(max(coalesce(?, 0), 0), {MAX_TOKENS})" * 6})
 ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_COUNTS}) = (excluded.copied,
   excluded.session, excluded.model, excluded.quarter, excluded.step,
-  {", ".join(f"excluded.{name}" for name in _COUNTS.split(", "))})
+  {", ".join(f"excluded.{name}" for name in COUNTS)})
   WHERE excluded.copied <= copied
 """
 # An answer only counts in one file: preferably one with the original, then one that still exists, then the last one.
 _SUM = f"""
 INSERT INTO sums SELECT file, session, model, quarter, step, count(*),
-  {", ".join(f"sum({name})" for name in _COUNTS.split(", "))}
+  {", ".join(f"sum({name})" for name in COUNTS)}
 FROM answers a WHERE file IN (SELECT file FROM touched) AND NOT EXISTS (
   SELECT 1 FROM answers b JOIN files g ON g.id = b.file JOIN files f ON f.id = a.file
   WHERE b.key = a.key AND b.file != a.file AND (b.copied < a.copied OR b.copied = a.copied
@@ -250,7 +250,7 @@ class UsageIndex:
         first = NO_TIME if since is None else _quarter(since, zone)
         behind = NEVER if until is None or until == date.max else _quarter(until + timedelta(days=1), zone)
         query = f"""
-            SELECT m.name, s.step, {", ".join(f"sum({name})" for name in ("answers", *_COUNTS.split(", ")))}, {group}
+            SELECT m.name, s.step, {", ".join(f"sum({name})" for name in ("answers", *COUNTS))}, {group}
             FROM sums s JOIN files f ON f.id = s.file JOIN names m ON m.id = s.model
             WHERE s.quarter >= ? AND s.quarter < ? GROUP BY {group}, m.name, s.step
         """
