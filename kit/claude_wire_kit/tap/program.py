@@ -248,8 +248,7 @@ class Pump:
 
     def add_wanted(self, wanted: dict[int, int], *, now: float) -> None:
         """Add the descriptors to poll, with their events. An event of 0 only reports that the target was closed."""
-        is_patient = self._full_since is not None and (not self._most or now - self._full_since < RESCUE_SECONDS)
-        if self.source >= 0 and self._size < (self._most or 1) and not is_patient:
+        if self.source >= 0 and self._size < (self._most or 1) and not self.waits_for_target(now):
             wanted[self.source] = select.POLLIN
         if self.target >= 0:
             wanted[self.target] = 0 if self._full_since is None else select.POLLOUT
@@ -457,21 +456,15 @@ class Relay:
 
     def run(self) -> int:
         """Pass bytes on until the end. Returns the CLI's wait status, as from ``os.waitpid``."""
-        poller = select.poll()
-        registered: dict[int, int] = {}
         child, pumps, recording = self._child, self._pumps, self._recording
         while not self._is_over and (child.status is None or any(pump.target >= 0 for pump in pumps)):
             wanted = {self._woken: select.POLLIN}
             now = monotonic()
             for pump in pumps:
                 pump.add_wanted(wanted, now=now)
-            if wanted != registered:
-                for fd in registered.keys() - wanted.keys():
-                    poller.unregister(fd)
-                for fd, event in wanted.items():
-                    if registered.get(fd) != event:
-                        poller.register(fd, event)
-                registered = wanted
+            poller = select.poll()
+            for fd, event in wanted.items():
+                poller.register(fd, event)
             is_waiting = any(pump.waits_for_target(now) for pump in pumps)
             for fd, event in poller.poll(RESCUE_SECONDS * 1000 if is_waiting else None):
                 if fd == self._woken:
