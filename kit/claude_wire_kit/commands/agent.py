@@ -51,7 +51,7 @@ def agent(script: str, flags: tuple[str, ...]) -> None:
 
 
 def _imported(path: str) -> ModuleType:
-    # A loaded module may have the same name as the file, so use a fixed name.
+    # Use a fixed name, because the name of the file may be that of a module which is already loaded, such as json.py.
     spec = importlib.util.spec_from_file_location(NAME, path, loader=SourceFileLoader(NAME, path))
     assert spec is not None
     assert spec.loader is not None
@@ -60,14 +60,14 @@ def _imported(path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except OSError as error:
         if error.filename != path:
-            _tell(error, path)
+            _exit_with(error, path)
         raise Failure(f"{display_name(path)}: {error.strerror}") from error
     except Exception as error:
-        _tell(error, path)
+        _exit_with(error, path)
     return module
 
 
-def _tell(error: Exception, path: str) -> NoReturn:
+def _exit_with(error: Exception, path: str) -> NoReturn:
     """Print an error from the agent's file, and exit. The traceback begins with the first frame in that file."""
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename != path:

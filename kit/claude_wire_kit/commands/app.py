@@ -71,7 +71,7 @@ class _Commands(SuggestingGroup):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # click would exit with 1
+        except BrokenPipeError:  # click would exit with 1, and the shell expects the end by SIGPIPE
             return signals.end_by_sigpipe()
 
 
@@ -93,7 +93,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, is_wanted: bo
     help="Show the version and exit.",
 )
 def cli() -> None:
-    """Run the Claude Code CLI, and look at its NDJSON (stream-json)."""
+    """Run the Claude Code CLI, and examine its NDJSON (stream-json)."""
 
 
 def invoke() -> int:
@@ -113,7 +113,7 @@ def invoke() -> int:
     except OSError as error:
         if error.filename is not None:
             raise
-        # Subcommands report file and child process errors themselves, so this is an output error.
+        # Subcommands report errors of files and child processes themselves, so standard output caused this error.
         signals.discard_output()
         return _ended(Failure(f"the output cannot be written: {error.strerror}"))
     except click.Abort:

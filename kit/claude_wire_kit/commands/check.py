@@ -31,11 +31,11 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     Lists everything that this version of claude-wire does not know: types, subtypes, blocks, events, deltas, requests,
     hook events, and fields by path. Each is listed once, with its count and its first line.
 
-    FILE has lines that the CLI wrote: its output, or a transcript, which the CLI keeps on disk; the first lines show
-    which. It may be compressed (.gz, .xz), or the folder of a recording, whose stdout.ndjson is read. - is standard
-    input. The fields of an answer depend on its request, so answers are checked only in a recording, or if the
-    requests are among the lines. Files are read once, in constant memory; folders are loaded into memory. The output
-    has names of types and fields, but no content of lines.
+    FILE has lines that the CLI wrote: its output, or a transcript, which the CLI keeps on disk. The first lines tell
+    which of the two FILE is. It may be compressed (.gz, .xz), or the folder of a recording, whose stdout.ndjson is
+    read. - is standard input. The fields of an answer depend on its request, so answers are checked only in a
+    recording, or if the requests are among the lines. Files are read once, in constant memory; folders are loaded into
+    memory. The output has names of types and fields, but no content of lines.
 
     Exit code: 0 if every line is a JSON object (unknown types and fields are not errors), 1 if a line is invalid, 2 if
     a file cannot be read.
@@ -89,11 +89,12 @@ def _check_as_json(files: tuple[str, ...]) -> Summary:
 def _check_file(
     file: str, name: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[], object] | None = None
 ) -> tuple[LineDialect, Summary]:
-    """Check one file. Returns its dialect and the findings, which call the file ``name``.
+    """Check one file, and return its dialect and its findings.
 
     Args:
+        name: the name of the file in the findings.
         on_invalid: called with each invalid line.
-        on_open: called after the file was opened.
+        on_open: called once the file is open, so a file that cannot be opened gets no heading.
     """
     with pieces(file, both=True) as stream, Progress(f"checking {display_name(file)}") as progress:
         if on_open is not None:

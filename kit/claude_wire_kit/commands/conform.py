@@ -41,17 +41,18 @@ def conform(
     """Check a host against scenarios of an agent.
 
     A host is a program, in any language, that starts the CLI. COMMAND starts the host, once for each scenario. The host
-    gets the path of an agent that replaces the CLI, and a task. It runs the agent, does the task, and prints a line of
-    JSON for each thing that it has understood. Rules check these lines, and what the host wrote to the agent.
+    gets a task, and the path of an agent that replaces the CLI. The host runs the agent, does the task, and prints one
+    line of JSON for each message that it understands. Rules check these lines and the host's messages to the agent.
     docs/how-to/conform.md describes what a host must do.
 
-    The path of the agent is in the environment variable CLAUDE_WIRE_CONFORM_CLI, the task in CLAUDE_WIRE_CONFORM_TASK.
-    In COMMAND, {cli} and {task} are replaced by them.
+    The environment variable CLAUDE_WIRE_CONFORM_CLI has the path of the agent, and CLAUDE_WIRE_CONFORM_TASK the task.
+    In COMMAND, {cli} stands for the path, and {task} for the task.
 
-    The file of --expect names rules that the host breaks by design, with the reason for each. A reason that begins
-    with "fault:" is a known fault. If the host keeps a rule in this file, that is reported, too.
+    The file of --expect names the rules that the host breaks by design, and the reason for each. A reason that begins
+    with "fault:" marks a known fault. The command also reports a rule of this file that the host keeps.
 
-    Exit code: 0 if each rule holds or is in that file, 1 if not, 2 for wrong usage, or if COMMAND cannot be started.
+    Exit code: 0 if the host breaks the rules of --expect and no others, 1 if not, 2 for wrong usage, or if COMMAND
+    cannot be started.
 
     The keys of --json are in docs/how-to/command-line.md.
     """

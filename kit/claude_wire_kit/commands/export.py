@@ -53,9 +53,9 @@ def export(
     answers   answer of the model, with its usage once: use this for sums
     results   result of a stream, and cost-state of a transcript
 
-    DIR gets the files part-00000.parquet and so on. With --by day, it gets a folder for each day, which DuckDB, polars,
-    Spark and pyarrow can read as a partition. Times are in UTC. DIR appears when everything is written; a failed export
-    leaves nothing. A text in a CSV may begin with "=", which spreadsheets take for a formula.
+    DIR gets the files part-00000.parquet and so on. With --by day, DIR gets a folder for each day, which DuckDB,
+    polars, Spark and pyarrow can read as a partition. Times are in UTC. DIR appears when all files are complete; a
+    failed export leaves no files. Open a CSV in a spreadsheet with care: a text may begin with "=", as a formula does.
 
     With --since or --until, rows without a time are left out.
 

@@ -39,7 +39,7 @@ def _fault(name: str, make: Callable[..., Fault], metavar: str, help: str) -> Ca
 
 
 def _ordered(context: click.Context) -> list[Fault]:
-    """Return the list of faults. Each option appends to it, in the order of the command line."""
+    """Return the faults in the order of the command line. The callback of each option appends to this list."""
     return cast("list[Fault]", context.ensure_object(list))
 
 
@@ -65,11 +65,11 @@ def _stall_before(before_line: int, seconds: float) -> faults.Stall:
 )
 @click.option("--no-wait", is_flag=True, help="Do not wait for input.")
 @click.option("--script", type=click.Path(dir_okay=False), help="Write a program that plays the recording.")
-@_fault("--cut-at", faults.CutOutput, "BYTE CODE", "Exit there, with this code.")
-@_fault("--kill-at", faults.Kill, "BYTE", "Die there of SIGKILL.")
-@_fault("--stall-at", _stall_at, "BYTE SECONDS", "Pause there.")
-@_fault("--stall-before", _stall_before, "LINE SECONDS", "Pause there.")
-@_fault("--garbage-before", faults.GarbageLine, "LINE", "Write a line that is not JSON there.")
+@_fault("--cut-at", faults.CutOutput, "BYTE CODE", "Exit at this byte, with this code.")
+@_fault("--kill-at", faults.Kill, "BYTE", "Die at this byte of SIGKILL.")
+@_fault("--stall-at", _stall_at, "BYTE SECONDS", "Pause at this byte.")
+@_fault("--stall-before", _stall_before, "LINE SECONDS", "Pause before this line.")
+@_fault("--garbage-before", faults.GarbageLine, "LINE", "Before this line, write one that is not JSON.")
 @_fault("--flood-stderr", faults.FloodStderr, "BYTES", "First write this many bytes to standard error.")
 @_fault("--ignore-term", faults.IgnoreTerm, "SECONDS", "Ignore SIGTERM and the end of input.")
 @_fault("--hold-stdout", faults.HoldStdout, "SECONDS", "Leave a child that keeps standard output open.")
@@ -91,13 +91,13 @@ def replay(
     """Play a recording in place of the CLI.
 
     RECORDING is a folder with stdout.ndjson, and perhaps stdin.ndjson, order.jsonl, cmd.json, exit.json and stderr.txt.
-    Or it is a file with standard output only, as "claude -p PROMPT --output-format stream-json --verbose" writes it; it
-    may be compressed (.gz, .xz). The output is written as fast as the host reads, unless --speed is given.
+    Or it is a file with standard output only, as "claude -p PROMPT --output-format stream-json --verbose" writes it.
+    The file may be compressed (.gz, .xz). Without --speed, the player writes as fast as the host reads.
 
     The player waits for the host where the recorded CLI waited: for one line of input for each recorded prompt, request
-    and response. The ids may differ. When the input ends, the player writes the rest. It does not wait if its input is
-    a terminal. FLAGS are flags of the CLI: with --input-format stream-json, the player waits for a first prompt, and
-    ends when its input ends; with other flags only, it waits for nothing. The exit code is the recorded one.
+    and response. The ids may differ. When the input ends, the player writes the rest. The player does not wait if its
+    input is a terminal. FLAGS are flags of the CLI: with --input-format stream-json, the player waits for a first
+    prompt, and ends when its input ends; with other flags only, it does not wait. The exit code is the recorded one.
 
     A program from --script can replace the CLI of any host: give the host its path.
 

@@ -24,7 +24,7 @@ from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
 #: The width of a row in columns if the output is not a terminal.
 PLAIN_WIDTH = 160
 
-#: Maximum number of characters of a match, and of characters before and after it, to show.
+#: Show at most this many characters of a match, and this many before it and after it.
 MATCH_CHARS, AROUND_CHARS = 80, 400
 
 
@@ -38,7 +38,7 @@ class _Match(NamedTuple):
 class _Found(NamedTuple):
     session: SessionInfo
     matches: list[_Match]
-    #: The number of the session's matches that are not in ``matches``.
+    #: How many more matches the session has.
     more: int
 
 
@@ -74,8 +74,8 @@ def search(
     """Search what was said in the sessions on disk.
 
     PATTERN is a regular expression of Python. The search covers prompts, answers, thinking, and the inputs and results
-    of tools, including those of subagents. The sessions that were changed last are searched first. Each session with a
-    match is shown with the command that resumes it.
+    of tools, including those of subagents. The newest sessions come first. The output shows each session with a match,
+    and the command that resumes the session.
 
     FOLDER is by default the CLI's "projects" folder in CLAUDE_CONFIG_DIR or in ~/.claude.
 
@@ -137,7 +137,7 @@ class _Search(NamedTuple):
         return not self.period.is_limited or self.period.has(when := moment(said.time), when)
 
     def _may_be_in(self, path: Path) -> bool:
-        # A file changes after its last record, so an old file does not have new records.
+        # The CLI appends to a file, so a file that last changed before the period has no record in the period.
         return not self.period.begins_after(path.stat().st_mtime) and self.pattern.may_be_in(path)
 
     def _matches(self, session: Path) -> tuple[list[_Match], int]:

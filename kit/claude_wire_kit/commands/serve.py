@@ -54,11 +54,11 @@ GREETING = "Hello! What can you show me?"
 def serve(config: str | None, folder: str | None, listen: str, port: int, demo: bool, opens: bool) -> None:
     """Serve the sessions of the supervisor over HTTP.
 
-    Programs and browsers on this machine can use the service. It needs Linux. The command starts the supervisor if none
-    runs. It prints the address to open in a browser, which contains the token, and the path of a file with the token,
-    for programs. Anybody with the token can do what you can do. The default of --config is
-    $XDG_CONFIG_HOME/claude-wire/serve.toml. If that does not exist, sessions can be started in the current folder, with
-    the environment of this command.
+    Programs and browsers on this machine can use the service, which needs Linux. If no supervisor is running, the
+    command starts one. It prints the address to open in a browser; the address contains the token. For programs, it
+    also prints the path of a file with the token. Anybody with the token can do what you can do. The default of
+    --config is $XDG_CONFIG_HOME/claude-wire/serve.toml. Without that file, clients can start sessions in the current
+    folder, with the environment of this command.
 
     Exit code: 0 after Ctrl-C; 2 if the service cannot start.
     """
@@ -105,7 +105,7 @@ def _config(path: str | None) -> Config:
 
 
 def _config_here(wanted: str) -> Config:
-    """Return the configuration for a user without a file: sessions in the current folder, with this environment."""
+    """Return the configuration without a file: sessions in the current folder, with the environment of this process."""
     from claude_wire_kit.web import Config, Profile
 
     try:
@@ -156,7 +156,7 @@ def _unwound() -> Generator[None]:
 
 @contextmanager
 def _supervised(temporary: str) -> Generator[StateFolder]:
-    """Run a separate supervisor for the block."""
+    """Run a supervisor in the folder ``temporary``, and end it and its sessions when the block ends."""
     from claude_wire_kit.commands.supervisor.starting import in_background
 
     state = folder_of(os.path.join(temporary, "state"), makes=True)

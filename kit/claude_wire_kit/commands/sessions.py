@@ -29,7 +29,7 @@ DEFAULT_DAYS_KEPT = 30
 #: Maximum size in bytes of the CLI's settings file. A larger one is not read.
 MAX_SETTINGS_BYTES = 1024 * 1024
 
-#: If the CLI will delete a session within this time, the output says so.
+#: Warn this long before the CLI deletes a session.
 SOON = timedelta(days=7)
 
 
@@ -50,11 +50,11 @@ def sessions(
 ) -> None:
     """List the sessions on disk, the newest first.
 
-    Each session is shown with the command that resumes it. The CLI deletes a session some days after its last change
-    (cleanupPeriodDays in its settings.json, by default 30). If that will happen within seven days, the output says so.
+    The output shows each session and the command that resumes it. The CLI deletes a session some days after the last
+    change of its file (cleanupPeriodDays in settings.json, by default 30). The output warns seven days before.
 
     FOLDER is by default the CLI's "projects" folder in CLAUDE_CONFIG_DIR or in ~/.claude. At most 128 KiB of each file
-    are read, at its beginning and its end. The sessions are sorted by the time of their last record, which is shown.
+    are read, at its beginning and its end. The sessions are sorted by the time of their last record.
 
     With --since and --until, a session is listed if any day from its first record to its last is in the period.
 

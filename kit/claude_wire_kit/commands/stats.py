@@ -32,13 +32,13 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
 
     FILE has lines that the CLI wrote. It may be compressed (.gz, .xz), or the folder of a recording, whose
     stdout.ndjson is read. - is standard input. Files are read once, in constant memory; folders are loaded into memory.
-    For several files, their sum is shown, too.
+    For several files, the output ends with their sum.
 
-    Cost and tokens are those of this recording. In a result, total_cost_usd and modelUsage are running totals of the
-    session, which go on when it is resumed. So the sums use what each result reports since the previous one; for older
-    CLIs, which do not report that, the differences of the totals. They include subagents. "Main loop" adds up the usage
-    in the results, which does not include them. A turn without a result, as at the end of a cut recording, is counted
-    as unfinished; its usage is not known, and not in the sums.
+    Cost and tokens cover this recording only. total_cost_usd and modelUsage in a result are running totals, which
+    continue when the session is resumed. So the sums add what each result reports for the time since the previous
+    result. Older CLIs do not report that; for these, the sums add the growth of the totals. The sums include subagents.
+    "Main loop" adds up the usage in the results, which excludes subagents. A turn without a result, for example at the
+    end of a cut recording, counts as unfinished. Its usage is unknown, and not in the sums.
 
     For a transcript, which the CLI keeps on disk, cost, tokens and time in the API are the CLI's own sums for the
     session, from the last cost-state. A transcript has prompts, but no results, so numbers from results are n/a.
@@ -154,7 +154,7 @@ def _summary(stats: Stats) -> Iterator[str]:
 
 
 def _table(console: Output, headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """Print a table without lines between its columns. If the terminal is too narrow, print it as a list."""
+    """Print a table. If the terminal is too narrow for it, print one line of text for each row."""
     named = [(one_line(name), *cells) for name, *cells in rows]
     if not named:
         return

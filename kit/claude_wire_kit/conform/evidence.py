@@ -1,4 +1,4 @@
-"""What a host did in a scenario: the lines that it printed, and the lines that it wrote to the agent."""
+"""The evidence of a scenario: the lines that the host printed, and the lines that it wrote to the agent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PRINTED: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that is known about one run of a host.
+    """What a host did in one scenario.
 
     Attributes:
         stdout: what the host printed.

@@ -1,6 +1,6 @@
-"""What each scenario's agent does for a prompt, as one function per scenario.
+"""What each scenario's agent does for a prompt: one function for each scenario.
 
-Some agents say what they got from the host. So a rule about the agent's text also checks what the host did.
+Some agents repeat in their text what the host sent. So a rule about the printed text also checks the host's messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Play = Callable[[Turn, Wire], Awaitable[Any]]
 
 #: The pieces of text that the agent of ``many_deltas`` says.
 MANY = [f"{number} " for number in range(10_000)]
-#: The number of characters in the line of ``long_line``, and of bytes that ``stderr_flood`` writes.
+#: The number of characters in the text of ``long_line``, and the number of bytes that ``stderr_flood`` writes.
 LONG = 20 * 1024 * 1024
 FLOOD = 8 * 1024 * 1024
 #: How many seconds the agent of ``stall`` is silent.
@@ -136,7 +136,7 @@ async def background(turn: Turn, wire: Wire) -> None:
 
 
 def _result(turn: Turn, text: str) -> ResultSuccess:
-    """Return a result for a play that sends its own, instead of the agent sending one after it."""
+    """Return a result that a play sends itself. Otherwise the agent sends one when the play returns."""
     return ResultSuccess(
         is_error=False,
         result=text,
@@ -241,7 +241,7 @@ def is_prompt(line: Sent) -> bool:
     return line.get("type") == "user"
 
 
-# --- long lines, many lines, and bytes that are no messages
+# --- long lines, many lines, and bytes that are not messages
 
 
 async def long_line(turn: Turn, wire: Wire) -> None:
@@ -287,7 +287,7 @@ async def garbage(turn: Turn, wire: Wire) -> None:
 async def not_utf8(turn: Turn, wire: Wire) -> None:
     await turn.say("Before.")
     await wire.put(turn)
-    await anyio.sleep(0.5)  # so that the host reads the next line on its own
+    await anyio.sleep(0.5)  # then the host reads the next line in a separate chunk
     await wire.put(turn, b'{"type":"system","subtype":"status","status":"\xff\xfe"}\n')
     await turn.say("After.")
 

@@ -30,7 +30,7 @@ class Rule(NamedTuple):
 
     #: Unique within the scenario.
     name: str
-    #: The rule in one sentence.
+    #: The rule in one sentence, for the reports.
     says: str
     #: Returns what is wrong, or None if the rule was kept.
     check: Callable[[Evidence], str | None]
@@ -220,7 +220,7 @@ def session(seen: Evidence, id: str) -> str | None:
 
 
 def results(*wanted: tuple[str, bool], text: str | None = None, output: Any = None) -> Rule:
-    """Make the rule.
+    """Return the rule about the results of turns.
 
     Args:
         wanted: the subtype and ``is_error`` of each result.
@@ -269,7 +269,13 @@ def called(seen: Evidence, kind: str, *wanted: Object) -> str | None:
 
 
 def answered(subtype: str, says: str, wanted: Object) -> Rule:
-    """Make the rule that the agent's only request of a subtype has one answer, a success with what ``wanted`` has."""
+    """Return the rule that the host answers the agent's only request of a subtype, once and with success.
+
+    Args:
+        subtype: the subtype of the request.
+        says: the rule in one sentence.
+        wanted: keys and values that the answer must have. It may have more.
+    """
 
     @_rule("answer", says)
     def check(seen: Evidence) -> str | None:

@@ -20,7 +20,7 @@ from claude_wire_kit.conform.evidence import Evidence
 from claude_wire_kit.conform.rules import Rule
 from claude_wire_kit.conform.scenarios import Scenario
 
-#: The environment variables that tell a host the path of its CLI, and what it is asked to do.
+#: The environment variables with the path of the host's CLI, and with its task.
 CLI, TASK = "CLAUDE_WIRE_CONFORM_CLI", "CLAUDE_WIRE_CONFORM_TASK"
 #: How many seconds the agent may keep running after its host ended.
 LAST_SECONDS = 5.0
@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A scenario, and how the host did in it."""
+    """A scenario, with the evidence and the finding for each rule."""
 
     scenario: Scenario
     seen: Evidence
@@ -72,7 +72,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """True if the host kept every rule that it is expected to keep, and no other one."""
+        """True if the host broke exactly the rules that it is expected to break."""
         return self.verdict not in ("fail", "no longer fails")
 
 

@@ -1,4 +1,4 @@
-"""The scenarios: what the host is asked to do, what the agent does, and which rules the host must keep."""
+"""The table of scenarios: the task of the host, what the agent does, and the rules that the host must keep."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Scenario:
     Attributes:
         name: the name on the command line.
         does: what the agent does, in words.
-        source: the recording or the rule from which the scenario was made.
+        source: the recording that has this situation, or the rule that the scenario tests.
         play: the function that does what the agent does.
         task: what the host is asked to do, as docs/how-to/conform.md specifies.
-        own: the rules that only this scenario has.
+        own: the rules of this scenario, besides those of every scenario.
         fails: True if the host must or may report an error.
         exits: True if the agent ends by itself, before its host ends it.
         lingers: True if the agent keeps running after the end of its input.
@@ -94,7 +94,7 @@ class Scenario:
         return json.dumps({"scenario": self.name, **self.task, "flags": ClaudeOptions(**self._flags).arguments()})
 
     def asks(self) -> str:
-        """Say what the host is asked to do."""
+        """Describe the task of the host in words."""
         said = [_in_words(act) for act in self.task["acts"]]
         permission = self.task.get("permission")
         if permission is not None:

@@ -1,6 +1,6 @@
-"""The pipes between a host and the agent of a scenario. Everything that passes through them is recorded.
+"""The pipes between a host and the agent of a scenario.
 
-A :class:`claude_wire.testing.Recording` can read the folder that is written.
+:class:`Wire` records all bytes in a folder that :class:`claude_wire.testing.Recording` can load.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Wire(ByteSendStream):
         # These files are not buffered, so that they are complete even if the agent is killed.
         names = ("stdin.ndjson", "stdout.ndjson", "order.jsonl")
         self._files = {name: os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT, 0o600) for name in names}
-        # For each direction, the number of bytes so far of a line that is not complete yet.
+        # Direction -> the number of bytes of the unfinished line.
         self._unfinished = {"in": 0, "out": 0}
         self._folder = folder
         self._began = monotonic()
         self._news = anyio.Event()
         self._raw: list[tuple[bytes, anyio.Event]] = []
-        #: The lines of the host so far. JSON that is not an object is an empty one here.
+        #: The lines that the host has sent, decoded. A line that is not a JSON object is ``{}``.
         self.sent: list[Sent] = []
         #: True once the host ended the agent's input.
         self.input_ended: bool = False
@@ -113,7 +113,7 @@ class Wire(ByteSendStream):
         written.set()
 
     async def put(self, turn: Turn, data: bytes = b"") -> None:
-        """Write any bytes after everything that the turn already sent, and wait until they are written."""
+        """Write any bytes after all messages that the turn has sent. Return when the bytes are written."""
         written = anyio.Event()
         self._raw.append((data, written))
         await turn.emit({"type": "conform_place"})

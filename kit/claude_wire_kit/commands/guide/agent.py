@@ -1,4 +1,4 @@
-"""The demo's agent. It uses no model and no network: each function below is one answer.
+"""The demo's agent. It uses neither a model nor a network. Each function below writes one answer.
 
 A word in the prompt selects the answer, such as "plan". If the prompt has no known word, the agent lists them.
 """

@@ -32,8 +32,8 @@ _UNASKED = {"Read", "Grep", "TodoWrite", "Task"}
 async def use(turn: Turn, name: str, **given: Any) -> Result | None:
     """Call a tool, ask for permission if necessary, and send the result. Returns None if the host denies the call.
 
-    ``turn.run_tool()`` does this for a function with one return value. This function exists because the CLI's tools
-    have two results: text for the model, and JSON for programs, such as the diff of an edit.
+    ``turn.run_tool()`` does this for a function with one result. The CLI's tools have two: text for the model, and JSON
+    for programs, such as the diff of an edit.
     """
     call = await turn.use_tool(name, given)
     edits_freely = name == "Edit" and turn.session.permission_mode == "acceptEdits"

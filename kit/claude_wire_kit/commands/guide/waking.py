@@ -1,7 +1,7 @@
 """Let the agent begin a turn without the host, as the CLI does when background work ends.
 
 A turn of an agent begins with a prompt. So :func:`take_input` replaces standard input with a pipe. A thread passes the
-host's lines into this pipe, and :func:`wake` adds a prompt of its own.
+host's lines into this pipe, and :func:`wake` adds a prompt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from claude_wire.messages import MessageParam, UserMessage
 #: The text of the prompt that :func:`wake` adds. The host does not see it.
 WOKEN = "<task-notification/>"
 
-#: Lines for the agent, and None at the end. While it is full, nothing is read from the host.
+#: Lines for the agent; None after the last one. While the queue is full, ``_read`` waits.
 _lines: queue.Queue[bytes | None] = queue.Queue(16)
 
 

@@ -37,7 +37,7 @@ class Progress:
         self.hide()
 
     def show(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` is done. With an unknown ``total``, 0, show nothing."""
+        """Show ``done / total`` as a percentage. If ``total`` is 0, it is unknown: show nothing."""
         if time.monotonic() >= self._next and total:
             self._next = time.monotonic() + STEP_SECONDS
             self._row = f"{self._what}: {done / total:.0%}"
@@ -50,7 +50,7 @@ class Progress:
             self._row = ""
 
     def of(self, pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
-        """Yield the pieces of a source of ``size`` bytes, and show how much of it was read."""
+        """Yield the pieces of a source, and show how much of its ``size`` in bytes was read."""
         done = 0
         for piece in pieces:
             yield piece

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Time limit in seconds for a new supervisor to accept clients.
 START_SECONDS = 30.0
-#: Interval between checks of a supervisor that is starting or ending.
+#: Seconds between two checks of a supervisor that is starting or ending.
 LOOK_SECONDS = 0.05
 #: Maximum bytes of a starting supervisor's output to keep for an error message.
 WORDS_BYTES = 64 * 1024
