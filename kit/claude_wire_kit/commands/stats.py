@@ -10,11 +10,10 @@ import click
 
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.support import one_line
-from claude_wire_kit.commands.shared.detect_format import recognised
 from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.options import takes_json
 from claude_wire_kit.commands.shared.progress import Progress
-from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, several_sources
+from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, recognised, several_sources
 from claude_wire_kit.survey.totals import Stats, Tally
 from claude_wire_kit.terminal.columns import Column, cell_count, laid_out
 from claude_wire_kit.terminal.output import Output

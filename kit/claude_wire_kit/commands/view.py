@@ -11,10 +11,9 @@ from claude_wire import Decoder
 from claude_wire.messages import InvalidLine, Message
 from claude_wire.transcripts import MAX_BYTES, Transcript, messages
 from claude_wire.transcripts.transcript import decoded
-from claude_wire_kit.commands.shared.detect_format import recognised
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.progress import Progress
-from claude_wire_kit.commands.shared.sources import SOURCE, Piece, display_name, known_size, pieces
+from claude_wire_kit.commands.shared.sources import SOURCE, Piece, display_name, known_size, pieces, recognised
 from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page

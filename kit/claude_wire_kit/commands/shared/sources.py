@@ -12,6 +12,7 @@ import stat
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from itertools import chain
 from typing import IO, Any, NamedTuple, TextIO, cast
 
 import click
@@ -19,6 +20,8 @@ import click
 from claude_wire.support import printable
 from claude_wire.testing import Recording
 from claude_wire.testing.player.files import unpacked_pieces
+from claude_wire.transcripts import LineDialect
+from claude_wire.transcripts.recognise import Head
 from claude_wire.transcripts.sessions import session_files
 from claude_wire_kit.commands.shared.failure import Failure
 
@@ -83,6 +86,24 @@ def pieces(source: str, *, both: bool = False) -> Generator[Iterator[Piece], Non
         with _reading(source):
             stream = _stream(source, both, stack)
         yield stream
+
+
+def recognised(stream: Iterator[Piece]) -> tuple[LineDialect, Iterator[Piece]]:
+    """Detect from its first lines whether a stream is the CLI's output or a transcript.
+
+    Returns the dialect, and all pieces of the stream including those lines.
+    """
+    head = Head()
+    first: list[Piece] = []
+    for piece in stream:
+        first.append(piece)
+        if not piece.sent:
+            head.feed(piece.data)
+            if head.dialect is not None:
+                break
+    head.close()
+    assert head.dialect is not None
+    return head.dialect, chain(first, stream)
 
 
 def standard_input() -> TextIO:
