@@ -53,30 +53,21 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 0
 
 
-class GuardState:
-    """The state of one guard, which changes during the session."""
+class GuardState(msgspec.Struct, eq=False):
+    """The state of one guard, which changes during the session. The fields are those of :class:`Guard`."""
 
-    __slots__ = ("calls", "confirmed", "event", "fits", "matcher", "name", "warned")
-
-    def __init__(self, name: str, event: str, matcher: str | None = None) -> None:
-        self.name: str = name
-        self.event: str = event
-        self.matcher: str | None = matcher
-        self.confirmed: bool | None = None
-        self.fits: bool | None = None
-        self.calls: int = 0
-        self.warned: bool = False
+    name: str
+    event: str
+    matcher: str | None = None
+    confirmed: bool | None = None
+    fits: bool | None = None
+    calls: int = 0
+    warned: bool = False
 
     @property
     def view(self) -> Guard:
-        return Guard(
-            name=self.name,
-            event=self.event,
-            matcher=self.matcher,
-            confirmed=self.confirmed,
-            fits=self.fits,
-            calls=self.calls,
-        )
+        """A snapshot of the state."""
+        return Guard(**{name: getattr(self, name) for name in Guard.__struct_fields__})
 
     def check_matcher(self, tools: Sequence[str], *, more: bool) -> None:
         """Compare the matcher with the session's tools. Warn once if the matcher does not fit any tool.
