@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from claude_wire.messages.invalid import InvalidKind
-from claude_wire.messages.tolerant import Ambiguities
+from claude_wire.messages.tolerant import VALUE_NAMES, Ambiguities
 
 #: The exceptions that msgspec raises to refuse input. MsgspecError covers DecodeError and ValidationError.
 REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -44,14 +44,7 @@ _dump = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=("
 #: The exceptions that ``_encode`` and ``_dump`` raise for a value that they cannot encode, such as an integer above 64
 #: bits.
 _NO_FORM = (ValueError, OverflowError, RecursionError)
-_KINDS = {
-    list: "an array",
-    str: "a string",
-    bool: "true or false",
-    type(None): "null",
-    int: "a number",
-    float: "a number",
-}
+
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -206,5 +199,5 @@ def _text(line: bytes) -> str:
 
 def _as_object(value: Any) -> dict[str, Any]:
     if type(value) is not dict:
-        raise BadLine("null" if value is None else "not_object", f"not an object but {_KINDS[type(value)]}")
+        raise BadLine("null" if value is None else "not_object", f"not an object but {VALUE_NAMES[type(value)]}")
     return value

@@ -22,7 +22,7 @@ import msgspec
 from claude_wire.messages.base import NoOther, Wire, wire_fields
 from claude_wire.messages.unknown import Unknown, unknown_class
 
-__all__ = ["Ambiguities", "Ambiguous", "Convert", "Findings", "Misfit", "build", "converter", "from_dict"]
+__all__ = ["VALUE_NAMES", "Ambiguities", "Ambiguous", "Findings", "Misfit", "build", "from_dict"]
 
 T = TypeVar("T")
 #: A function that converts a plain value to a typed value.
@@ -105,12 +105,7 @@ def from_dict(cls: type[T], value: dict[str, Any]) -> T:
         raise ValueError(f"no {cls.__name__}: {misfit.reason}") from None
 
 
-def converter(hint: Any) -> Convert:
-    """Return the function that converts a plain value to the type ``hint``. It raises the errors of :func:`build`."""
-    return _converter(hint)
-
-
-#: Type names in error texts, as in "expected a string, got null".
+#: Expected type -> its name in error texts, as in "expected a string, got null".
 _EXPECTED: dict[type, str] = {
     str: "a string",
     bool: "true or false",
@@ -119,7 +114,8 @@ _EXPECTED: dict[type, str] = {
     list: "an array",
     dict: "an object",
 }
-_FOUND: dict[type, str] = {**_EXPECTED, int: "a number", type(None): "null"}
+#: Type of a decoded JSON value -> its name in error texts.
+VALUE_NAMES: dict[type, str] = {**_EXPECTED, int: "a number", type(None): "null"}
 
 
 def _any_of(kinds: list[type]) -> str:
@@ -129,7 +125,7 @@ def _any_of(kinds: list[type]) -> str:
 
 
 def _misfit(expected: str, value: Any) -> Misfit:
-    found = _FOUND.get(type(value), type(value).__name__)
+    found = VALUE_NAMES.get(type(value), type(value).__name__)
     if expected == _EXPECTED[int] and type(value) is float:
         found = "a fraction"
     return Misfit(f"expected {expected}, got {found}")
