@@ -68,8 +68,6 @@ class _JsonRpc(MiriadConnection):
             return self._run_line(message)
         if isinstance(message, ControlCancelRequest):
             return b""
-        if not isinstance(message, ControlRequest):
-            raise self.cannot(f"has no {type(message).__name__} of a host")
         action = action_of(self, message)
         line = encode({"jsonrpc": "2.0", "id": message.request_id, "method": _METHODS[action]})
         self._asked[message.request_id] = action

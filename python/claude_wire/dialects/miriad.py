@@ -107,8 +107,6 @@ class _Miriad(MiriadConnection):
                 with suppress(ValueError):  # the request has the other action
                     asked.remove(message.request_id)
             return b""
-        if not isinstance(message, ControlRequest):
-            raise self.cannot(f"has no {type(message).__name__} of a host")
         action = action_of(self, message)
         line = encode(ControlMessage(action=action))
         self._asked[action].append(message.request_id)
@@ -218,12 +216,14 @@ def _status_of(message: Any) -> StatusMessage | None:
     return None
 
 
-def action_of(connection: Connection, message: ControlRequest) -> str:
+def action_of(connection: Connection, message: Any) -> str:
     """Return the action that a host's request asks for: ``status`` or ``interrupt``.
 
     Raises:
-        DialectError: the dialect has no such request.
+        DialectError: the message is not a request, or the dialect has no such request.
     """
+    if not isinstance(message, ControlRequest):
+        raise connection.cannot(f"has no {type(message).__name__} of a host")
     if isinstance(message.request, GetStatusRequest):
         return "status"
     if not isinstance(message.request, InterruptRequest):
