@@ -342,7 +342,8 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
         if named is not None:
             return named(self)
         if self.subtype != "success":
-            return SessionNotFoundError(self) if is_not_found(self) else ExecutionError(self)
+            not_found = any(text.startswith(_NOT_FOUND) for text in self.errors or ())
+            return SessionNotFoundError(self) if not_found else ExecutionError(self)
         for cls, signs in _API_ERRORS.items():
             if not signs.isdisjoint((self.api_error_status, self.api_error_type, reason)):
                 return RateLimitError(self, resets_at) if cls is RateLimitError else cls(self)
@@ -563,11 +564,6 @@ class SessionNotFoundError(ExecutionError):
 
 #: How the CLI's error texts for an unknown conversation begin.
 _NOT_FOUND = ("No conversation found", "No session found")
-
-
-def is_not_found(result: ResultMessage) -> bool:
-    """Return True if the CLI did not find the conversation to resume."""
-    return any(text.startswith(_NOT_FOUND) for text in result.errors or ())
 
 
 def words_of(result: ResultMessage) -> str:
