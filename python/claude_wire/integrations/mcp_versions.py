@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 import mcp.types
 from anyio import CancelScope, get_cancelled_exc_class
@@ -12,6 +12,7 @@ from mcp.shared import exceptions, message
 from mcp.shared.message import SessionMessage
 
 from claude_wire.streams.tasks import cancelled_by_nobody
+from claude_wire.support.plain_json import fields_of
 from claude_wire.support.waiting import cancel_scope
 
 __all__ = [
@@ -54,7 +55,7 @@ CANCELS_BY_SCOPE = _MAJOR == 1
 
 def request_id_of(message: Any, key: str = "id") -> RequestId | None:
     """Return the id in a message or in its params, or None if there is no valid id. The message may have any type."""
-    found = cast("dict[str, Any]", message).get(key) if isinstance(message, dict) else None
+    found = fields_of(message).get(key)
     return found if isinstance(found, (int, str)) and not isinstance(found, bool) else None
 
 

@@ -6,8 +6,10 @@ from claude_wire.transcripts.conversation import message_of, messages
 from claude_wire.transcripts.edit import delete_session, fork_session, rename_session, tag_session
 from claude_wire.transcripts.read import LineReader, read
 from claude_wire.transcripts.recognise import LineDialect
+from claude_wire.transcripts.records import attachments, base, state, system
+from claude_wire.transcripts.records import conversation as conversations
 from claude_wire.transcripts.records.attachments import *
-from claude_wire.transcripts.records.base import Entry, Record
+from claude_wire.transcripts.records.base import *
 from claude_wire.transcripts.records.conversation import *
 from claude_wire.transcripts.records.state import *
 from claude_wire.transcripts.records.system import *
@@ -17,85 +19,16 @@ from claude_wire.transcripts.tree import Node, Tree
 
 __all__ = [
     "MAX_BYTES",
-    "AgentListingDelta",
-    "AgentNameRecord",
-    "AiTitleRecord",
-    "ApiErrorRecord",
-    "ApiRequestBlobRecord",
-    "ApiRequestRecord",
-    "ApiRequestShapeRecord",
-    "AssistantRecord",
-    "AtisLatchRecord",
-    "Attachment",
-    "AttachmentRecord",
-    "AutoMode",
-    "BudgetUsd",
-    "CommandPermissions",
-    "CompactBoundaryRecord",
-    "CompactFacts",
-    "CostStateRecord",
-    "CurrentDate",
-    "CurrentModel",
-    "CustomTitleRecord",
-    "DeferredToolsDelta",
-    "Entry",
-    "Environment",
-    "FileContent",
-    "FileHistoryDeltaRecord",
-    "FileHistorySnapshotRecord",
-    "GoalStatus",
-    "HookAdditionalContext",
-    "HookNonBlockingError",
-    "HookSuccess",
-    "HookSystemMessage",
-    "InformationalRecord",
-    "Instructions",
-    "InvokedSkills",
-    "KeptMessages",
-    "KeptSegment",
-    "LastPromptRecord",
     "LineDialect",
     "LineReader",
-    "LocalCommandRecord",
-    "MaxTurnsReached",
-    "McpInstructionsDelta",
-    "ModeRecord",
-    "ModelFallbackRecord",
-    "NestedMemory",
     "Node",
     "Permission",
-    "PermissionOutcome",
-    "PlanMode",
-    "PlanModeExit",
-    "PrLinkRecord",
-    "ProgressRecord",
-    "PromptSnapshot",
-    "QueueOperationRecord",
-    "QueuedCommand",
-    "Record",
-    "RelocatedRecord",
-    "RemoteSessionChange",
-    "SessionContext",
     "SessionInfo",
-    "SilentTurnReminder",
-    "SkillListing",
-    "StopHookSummaryRecord",
-    "StructuredOutput",
     "Subagent",
     "SubagentMeta",
-    "SummaryRecord",
-    "SystemRecord",
-    "TagRecord",
-    "TaskStatus",
-    "ToolsUsedRecord",
-    "TotalTokensReminder",
     "Transcript",
     "Tree",
     "Turn",
-    "TurnPosition",
-    "UnknownCommandFallback",
-    "UserRecord",
-    "WorktreeStateRecord",
     "delete_session",
     "find_sessions",
     "fork_session",
@@ -105,3 +38,8 @@ __all__ = [
     "rename_session",
     "tag_session",
 ]
+__all__ += attachments.__all__
+__all__ += base.__all__
+__all__ += conversations.__all__
+__all__ += state.__all__
+__all__ += system.__all__

@@ -15,6 +15,7 @@ import msgspec
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.messages import InvalidLine, TextBlock, UnknownMessage
+from claude_wire.support.plain_json import fields_of
 from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire.transcripts.records.base import Entry, Record
 from claude_wire.transcripts.records.conversation import UserRecord
@@ -182,7 +183,7 @@ def _titles_beside(path: Path) -> list[str]:
         title = msgspec.json.decode(read_small(path.with_suffix("") / "custom-title.json", MAX_TITLE_BYTES))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
-    found = title.get("customTitle") if isinstance(title, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # JSON has no types
+    found = fields_of(title).get("customTitle")
     return [found] if isinstance(found, str) else []
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -14,6 +14,7 @@ from claude_wire.codec.decoder import Decoder
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages import InvalidLine, MessageParam, ToolUseBlock, UnknownMessage, from_dict
 from claude_wire.messages.base import Wire
+from claude_wire.support.plain_json import fields_of
 from claude_wire.support.text import printable
 from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire.transcripts.recognise import Head
@@ -255,14 +256,10 @@ class Transcript:
         return {
             agent: result.tool_use_id
             for record in self.records
-            if isinstance(record, UserRecord) and isinstance(agent := _agent_of(record.toolUseResult), str)
+            if isinstance(record, UserRecord)
+            and isinstance(agent := fields_of(record.toolUseResult).get("agentId"), str)
             for result in record.tool_results
         }
-
-
-def _agent_of(result: Any) -> object:
-    """Return the subagent id in a tool result on disk."""
-    return cast("dict[str, Any]", result).get("agentId") if isinstance(result, dict) else None
 
 
 def _shown(chunks: Iterable[bytes], head: Head) -> Iterator[bytes]:
