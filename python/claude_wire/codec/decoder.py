@@ -1,7 +1,7 @@
 """Decode lines into messages. Sans-IO: the caller reads the bytes.
 
-:func:`decode` decodes one line. :class:`Decoder` decodes a stream: when you feed it ``{"type":"resu``, it does not
-return a message yet, and when you feed it the rest of the line, it returns the message.
+:func:`decode` decodes one line. :class:`Decoder` decodes a stream: ``feed(b'{"type":"resu')`` returns no message yet,
+and feeding the rest of the line returns the message.
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
@@ -42,11 +42,12 @@ OnInvalid = Literal["return", "raise"] | Callable[[InvalidLine], object]
 
 _BOM = b"\xef\xbb\xbf"
 
+#: Takes the place of an invalid line that was passed to ``on_invalid``.
 _DEALT_WITH = object()
 
 
 class _MessageByName:
-    """The default ``type``. It replaces the union :data:`Message`, whose repr names all classes and takes 4 KB."""
+    """The default ``type``, because the repr of the union :data:`Message` names all classes and takes 4 KB."""
 
     def __repr__(self) -> str:
         return "Message"
@@ -67,10 +68,10 @@ class Decoder(Generic[T]):
             certainly has another kind, it is skipped: only its structure is scanned, and errors in it are not reported.
             A line whose kind is uncertain is decoded. None for all lines. For a kind that this version does not know,
             pass its tags: ``Kind("system", "of_tomorrow")``.
-        coalesce: merge successive deltas of text, thinking or tool input if they only differ in the text and the
-            ``uuid``. Deltas from other sessions, subagents or blocks may be between them, but no other messages. The
-            merged message takes the first delta's place, and has the whole text and the last ``uuid``. Nothing is held
-            back: only lines that the same :meth:`feed` call completes are merged. Deltas of 4 KiB or more are not
+        coalesce: merge successive deltas of text, thinking or tool input that differ only in the text and the ``uuid``.
+            Deltas from other sessions, subagents or blocks may be between them, but no other messages. The merged
+            message takes the first delta's place, and has the whole text and the last ``uuid``. Only lines that the
+            same :meth:`feed` call completes are merged, so merging delays nothing. Deltas of 4 KiB or more are not
             merged. Without ``only``, merging pauses while it would not save time.
         max_line_bytes: the maximum length of a line, in bytes without its line feed. A longer line is dropped in
             bounded memory and reported as invalid, with its length and its first 1024 bytes.
@@ -84,14 +85,14 @@ class Decoder(Generic[T]):
             If it raises or does not return a dict, the line is read without it. If surrogates must be replaced, lines
             with ``\\u`` escapes are also read without it.
 
-    A line only ends with 0x0A (not with U+2028 or CR). One CR before the 0x0A is ignored. Blank lines and a byte order
-    mark at the start are skipped. :meth:`close` decodes a last line that has no line feed. If a tag (a key that says
-    what an object is, such as ``type``) has two different values, the line is invalid as a message; as a dict, it has
-    the last value.
+    A line ends only with 0x0A (not with U+2028 or CR). One CR before the 0x0A is ignored. Blank lines and a byte order
+    mark at the start are skipped. :meth:`close` decodes a last line without a line feed. If a tag (a key that
+    identifies an object's class, such as ``type``) has two different values, the line is invalid as a message; as a
+    dict, it has the last value.
 
     A decoder belongs to one thread at a time and to the process that created it. Any other use raises
-    :class:`HandleError`, except that several threads may feed it if each call has only whole lines. The end of its
-    ``with`` block frees its native memory; without a block, the garbage collector frees it.
+    :class:`HandleError`, except that several threads may feed it if each call has only whole lines. The end of a
+    ``with`` block, or the garbage collector, frees the native memory.
     """
 
     __slots__ = (
@@ -195,10 +196,10 @@ class Decoder(Generic[T]):
         self._coalesce = coalesce
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid: OnInvalid = on_invalid
-        # How many messages and invalid lines the native reader did not read.
+        # The number of messages and of invalid lines that Python returned, without the native reader.
         self._messages = self._invalid = 0
-        # True while a call uses the decoder. This lock costs almost nothing. There is no function call between the test
-        # and the assignment, so Python does not switch threads between them (Python 3.10 may).
+        # True while a call uses the decoder: a lock that costs almost nothing. There is no function call between the
+        # test and the assignment, so Python does not switch threads between them (Python 3.10 may).
         self._busy = False
         # Decoded messages that were not returned yet, because a call raised an exception.
         self._ready: list[Any] = []
@@ -216,12 +217,11 @@ class Decoder(Generic[T]):
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
         """Decode the stream's next bytes, which may end anywhere. Return the messages of the lines that they complete.
 
-        ``data`` must not change until this returns, because other threads may run during the call. Afterwards the
-        caller may reuse it.
+        No thread may change ``data`` until this returns.
 
-        All of ``data`` is consumed, even if this raises, so do not pass it again. (After a ``KeyboardInterrupt`` or a
-        ``MemoryError``, lines in ``data`` that were not decoded yet are lost. After a ``MemoryError``, line numbers and
-        offsets may not count them.)
+        After an exception, ``data`` still counts as taken: do not pass it again. (After a ``KeyboardInterrupt`` or a
+        ``MemoryError``, the lines of ``data`` that were not decoded yet are lost. After a ``MemoryError``, line numbers
+        and offsets may not count these lines.)
 
         Raises:
             InvalidLineError: with ``on_invalid="raise"``; the next call returns the messages after the line.
@@ -233,7 +233,7 @@ class Decoder(Generic[T]):
         return self._take(data)
 
     def close(self) -> list[T]:
-        """End the stream. Return the messages that were held back, and that of a last line without a line feed.
+        """End the stream. Return the messages that were held back, and the message of a last line without a line feed.
 
         An incomplete last line is an :class:`InvalidLine` with the kind ``truncated``. The next bytes begin a new
         stream. This raises like :meth:`feed`; after an :class:`InvalidLineError`, call it again.
@@ -298,10 +298,10 @@ class Decoder(Generic[T]):
         self._buffer.free()
 
     def follower(self) -> Follower[T]:
-        """Return a :class:`Follower` at this decoder's position in the stream, to see lines before they are decoded.
+        """Return a :class:`Follower` at this decoder's position in the stream, to see lines before this decoder.
 
         Fed with the same bytes, the follower returns the same lines, and decodes them to the same messages. It does not
-        skip or merge lines. If a line is already too long, it returns only the bytes after this position.
+        skip or merge lines. Of an unfinished line that is already too long, it returns only the bytes that follow.
         """
         splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
         if self._buffer.has_begun:

@@ -1,6 +1,6 @@
 """Turn lines into plain dicts."""
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations

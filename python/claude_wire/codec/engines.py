@@ -1,12 +1,12 @@
 """The engine that decodes lines to messages: the native reader, or msgspec.
 
-The native reader creates the same Structs as msgspec in one pass over the bytes, and decodes most lines in less than
-half the time. It needs a plan for each class. When a class first appears in a stream, msgspec decodes the line, the
-engine plans the class, and the native reader reads the line again. If the two messages differ, msgspec decodes
-everything from then on, and the logger ``claude_wire`` logs a warning.
+The native reader creates the same Structs as msgspec in less than half the time. It needs a plan for each class. When a
+class first appears in a stream, msgspec decodes the line, the engine plans the class, and the native reader reads the
+line again. If the two messages differ, msgspec decodes everything from then on, and the logger ``claude_wire`` logs a
+warning.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
 # pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations

@@ -65,8 +65,9 @@ LONGEST_KNOWN = 256
 
 
 def peek(line: bytes | bytearray | memoryview | str) -> Kind:
-    """Return the kind of one line, with or without its line feed. The line is scanned, but not checked or decoded.
-    Like :func:`~claude_wire.decode`, this skips a byte order mark at its start.
+    """Return the kind of one line, with or without its line feed, without checking or decoding the line.
+
+    Like :func:`~claude_wire.decode`, skip a byte order mark at the start.
 
     Raises:
         TypeError: ``line`` is neither bytes nor str.
@@ -99,8 +100,11 @@ def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
 def _peek_lines(
     data: bytes | bytearray | memoryview, *, taker: str = "peek_lines()", plain: bool = False
 ) -> list[Kind]:
-    """Return the kinds of the lines of ``data``. ``taker`` is the caller's name for error messages. With ``plain``, the
-    native code uses no vectors; tests compare both.
+    """Return the kinds of the lines of ``data``.
+
+    Args:
+        taker: the caller's name for error messages.
+        plain: use native code without vectors. Tests compare both.
     """
     source: bytes | memoryview
     if type(data) is bytes:
@@ -111,7 +115,7 @@ def _peek_lines(
     length = len(source)
     kinds: list[Kind] = []
     try:
-        results = _results.pop()  # no other thread gets the same object
+        results = _results.pop()  # atomic: no other thread gets this object
     except IndexError:
         results = _Results()
     # decode() skips a byte order mark, too, and so does a Decoder at the start of its stream.
@@ -131,7 +135,7 @@ def _peek_lines(
 
 
 class _Results:
-    """Memory for a native call's results. It is reused, because creating it takes longer than scanning a line."""
+    """Memory for a native call's results, kept for reuse because its creation takes longer than scanning a line."""
 
     __slots__ = ("ids", "ids_bytes", "kinds", "kinds_bytes", "peeked", "peeked_bytes")
 

@@ -1,11 +1,11 @@
 """Turn lines into messages with msgspec.
 
-msgspec decodes a block's lines one after another, in one loop in C. A line that msgspec refuses takes a slow path, and
-so does a line that the native reader leaves. This module ignores the text of msgspec's exceptions, because for a lone
-surrogate msgspec says "truncated".
+One loop in C decodes a block's lines with msgspec. A line that msgspec refuses takes a slow path, and so does a line
+that the native reader leaves. This module does not use the text of msgspec's exceptions, which is wrong for a lone
+surrogate ("truncated").
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Lines(Objects, ABC):
 
     @abstractmethod
     def line(self, line: bytes) -> Any:
-        """Return any line's message. Raises :class:`BadLine`."""
+        """Return a line's message, even if msgspec refuses the line. Raises :class:`BadLine`."""
 
     @abstractmethod
     def fresh(self) -> Self:

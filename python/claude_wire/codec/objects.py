@@ -1,7 +1,7 @@
 """Read JSON objects as plain dicts.
 
 msgspec reads most lines. :mod:`json` reads the lines that msgspec refuses, such as ``{"text":"\\ud83d"}`` with a lone
-surrogate, and ``NaN`` or ``1e999`` are errors in both.
+surrogate. ``NaN`` and ``1e999`` are errors.
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
@@ -60,7 +60,7 @@ def _finite(digits: str) -> float:
 
 
 def _noting(ambiguous: Ambiguities) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """Return a hook for :mod:`json` that creates dicts, and adds keys with two different values to ``ambiguous``."""
+    """Return an ``object_pairs_hook`` that adds keys with two different values to ``ambiguous``."""
 
     def make(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
@@ -75,13 +75,13 @@ _NUMBERS: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": _
 _strict = json.JSONDecoder(**_NUMBERS)
 
 
-#: Matches a text that does not begin with a JSON value. Tests check that json reports the same reason for such a text.
+#: Matches a text that does not begin with a JSON value. Tests check that json gives the same reason.
 _NO_VALUE = re.compile(r"(?![ \t\r\n]*(?:[\[{\"0-9-]|true|false|null|NaN|Infinity|\Z))")
 _NO_VALUE_REASON = "not JSON: Expecting value at character 0 of the line"
 
 
 def _without_surrogates(value: Any) -> Any:
-    """Replace each lone surrogate by U+FFFD. Changes lists and dicts in place, because Ambiguities have their ids."""
+    """Replace each lone surrogate by U+FFFD, in place in lists and dicts, because Ambiguities have their ids."""
     if isinstance(value, str):
         return SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
@@ -102,14 +102,14 @@ class Objects:
         self.keep: bool = surrogates == "keep"
         self.repaired: int = 0
         self.unknown = 0
-        # Created on first use, because creating it takes as long as decoding a line, and most streams do not need it.
+        # Created on first use: creation takes as long as decoding a line, and most streams do not need this decoder.
         self._noting_decoder: json.JSONDecoder | None = None
         self._ambiguous: Ambiguities = {}
 
     def object(self, line: bytes) -> dict[str, Any]:
         """Return a line's JSON object. If a key occurs twice, its last value counts. Raises :class:`BadLine`."""
         text = _text(line)
-        if _NO_VALUE.match(text):  # plain text in a log: the exceptions of two parsers would take six times as long
+        if _NO_VALUE.match(text):  # such as a log line; the exceptions of two parsers would take six times as long
             raise BadLine("not_json", _NO_VALUE_REASON)
         try:
             value = _decode_any(text)
@@ -138,11 +138,10 @@ class Objects:
         self._ambiguous.clear()
 
     def _unambiguous_object(self, line: bytes) -> dict[str, Any] | None:
-        """Return a line's object if no object in the line repeats a key. Return None if a key may be repeated.
+        """Return a line's object, or None if an object in the line may repeat a key.
 
-        This encodes the decoded object. If the bytes are the same as the line, no key is repeated, because a dict has
-        each key only once. This works for all of the CLI's lines, except those with rare escapes, and takes a third as
-        long as recording keys.
+        This decodes the line and encodes the object. If the result is the line, it repeats no key, because a dict has
+        each key only once. Only lines with rare escapes differ. This takes a third as long as recording all keys.
         """
         line = line.strip(_BLANK)
         try:

@@ -1,4 +1,4 @@
-"""How much a decoder has decoded."""
+"""The counts of a decoder."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class DecoderStats(NamedTuple):
-    """How many bytes, lines and messages a :class:`Decoder` has handled since it was created."""
+    """The bytes, lines and messages of a :class:`Decoder` since its creation."""
 
     bytes: int
-    """The number of bytes that were fed."""
+    """The number of bytes fed."""
     lines: int
-    """The number of lines, not counting blank, skipped and merged lines."""
+    """The number of lines, without blank, skipped and merged lines."""
     messages: int
     """The number of lines that became messages, including unknown messages."""
     invalid: int

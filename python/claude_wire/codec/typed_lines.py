@@ -1,12 +1,12 @@
 """Turn lines into typed messages, of a stream or of another vocabulary such as transcripts.
 
 The native reader decodes most lines (see :mod:`~claude_wire.codec.engines`). This module decodes the lines that the
-reader leaves, and all lines if the native reader is not in use. One msgspec decoder decodes a union of all types
-without subtypes, such as ``assistant``. A line whose type has subtypes, such as ``system``, is decoded with its
-subtype's Struct. If msgspec refuses a line, this module builds its message piece by piece.
+reader leaves, and all lines if the native reader is not in use. For types without subtypes, such as ``assistant``, it
+has one msgspec decoder of a union. For types with subtypes, such as ``system``, it has a decoder for each subtype's
+Struct. If msgspec refuses a line, it builds the message piece by piece.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -74,10 +74,7 @@ class TypedLines(Lines):
         return self._piecewise(line)
 
     def _piecewise(self, line: bytes) -> Any:
-        """Build the message for a line that msgspec refuses.
-
-        A part of the line is unknown or has a wrong type, or the line is not a JSON object.
-        """
+        """Build the message for a line with an unknown or wrong part. Raise BadLine if the line is not an object."""
         findings = Findings()
         repaired = self.repaired
         try:

@@ -1,4 +1,4 @@
-# For type checkers where nothing is built; the generated package takes its place. `library` has the real types.
+# Type checkers use this stub if the native library is not built. `library` declares the types.
 from typing import Any
 
 ffi: Any

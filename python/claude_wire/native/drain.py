@@ -1,4 +1,4 @@
-"""Drains: a drain reads a pipe while the reader is busy, so that the pipe does not fill up.
+"""Drains: a drain empties a pipe while its reader is busy, because a full pipe stops the writer.
 
 The Claude Code CLI exits 2 seconds after it has finished, even if its pipe is full, and then its unwritten output is
 lost. :meth:`Drain.read` reads the pipe like ``os.read`` on a non-blocking descriptor. If bytes stay unread for 10 to
@@ -159,7 +159,7 @@ class Drain:
     def _take_back(self) -> None:
         try:
             view, scratch = self._lent.pop()
-        except IndexError:  # another thread took the last one
+        except IndexError:  # another thread took the view
             return
         try:
             view.release()
@@ -170,7 +170,8 @@ class Drain:
     def fileno(self) -> int:
         """Return a descriptor to poll. It becomes readable when :meth:`read` can return bytes.
 
-        It may become readable without need; then :meth:`read` returns None. The number never changes.
+        It may also become readable if there is nothing to read: :meth:`read` then returns None. The number never
+        changes.
         """
         return checked(lib.cw_drain_fileno(self._handle))
 

@@ -1,4 +1,4 @@
-"""The native library's functions that Python calls without cffi, which makes a call ten times as fast."""
+"""The native functions that Python calls without cffi, in a tenth of the time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from claude_wire.native.library import lib
 
-#: Environment variable that says whether to use these functions: ``native``, the default, or ``msgspec``. With
-#: ``msgspec``, the codec decodes with msgspec, and everything else is in Python.
+#: Environment variable with the engine: ``native``, the default, or ``msgspec``, which uses none of these functions.
 ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
 
 
@@ -30,7 +29,7 @@ def functions() -> dict[str, Any]:
 
 
 def functions_if_any() -> dict[str, Any]:
-    """Like :func:`functions`, but empty for a wrong value of the environment variable, for which decoding raises."""
+    """Like :func:`functions`, but empty for a wrong value of the environment variable: decoding reports the error."""
     try:
         return functions()
     except ValueError:

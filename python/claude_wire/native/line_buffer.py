@@ -31,18 +31,18 @@ LENT_BLOCKS = 32
 
 
 class Stats(NamedTuple):
-    """How much work a :class:`LineBuffer` did since it was created, and how much memory it uses. All are in bytes."""
+    """The work of a :class:`LineBuffer` since its creation, and its memory, in bytes."""
 
     #: The number of bytes searched for line feeds.
     searched: int
     #: The number of bytes copied into the buffer, or moved when it grew.
     copied: int
-    #: The size of the native memory in bytes.
+    #: The size of the native memory.
     held: int
 
 
 class Counts(NamedTuple):
-    """How many bytes and lines a :class:`LineBuffer` handled since it was created."""
+    """The bytes and lines of a :class:`LineBuffer` since its creation."""
 
     #: The number of bytes in all streams, and in the streams that :meth:`LineBuffer.close` ended.
     fed: int = 0
@@ -103,8 +103,8 @@ class LineBuffer:
         # Frees the buffer when this object is collected; None after free(). weakref.finalize would take 1 µs and 500
         # bytes.
         self._owned: Any = ffi.gc(handle, lib.cw_buffer_free_owned)
-        # The native library itself refuses concurrent calls. But the next call ends the loan of the memory that this
-        # call is still copying.
+        # True while a call uses the buffer. The native library refuses concurrent calls itself, but a call of another
+        # thread would free the lent memory that this call is copying.
         self._busy = False
         # The struct in which the native library returns blocks. Created on first use: the native reader needs none.
         self._out: Any = None
