@@ -166,8 +166,9 @@ class ManagedSession:
 
     @property
     def info(self) -> SessionInfo:
-        return self.record.info(
-            self.life,
+        return msgspec.structs.replace(
+            self.record.info,
+            life=self.life,
             line=self.journal.next - 1,
             bytes=self.journal.size,
             pid=self.pid,

@@ -114,11 +114,8 @@ class Sessions:
         return [managed for managed in self._managed.values() if managed.runs]
 
     def infos(self) -> list[SessionInfo]:
-        return [self._info(record) for record in self._records.values() if not record.is_warm]
-
-    def _info(self, record: Record) -> SessionInfo:
-        managed = self._managed.get(record.id)
-        return record.info(record.life, line=record.line, bytes=record.bytes) if managed is None else managed.info
+        shown = [record for record in self._records.values() if not record.is_warm]
+        return [self._managed.get(record.id, record).info for record in shown]
 
     def find(self, id: str) -> ManagedSession | None:
         """Return the session with this id, or None if its files are not open because it ended.

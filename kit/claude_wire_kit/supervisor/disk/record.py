@@ -61,23 +61,22 @@ class Record(msgspec.Struct, kw_only=True):
         """The state of the session while no CLI runs."""
         return Life.LOST if self.ended is not None and self.ended.exit_code is None else Life.ENDED
 
-    def info(
-        self, life: Life, *, line: int, bytes: int, pid: int | None = None, clients: int = 0, driver: bool = False
-    ) -> SessionInfo:
-        """Return the session's entry for ``supervisor_list``. The arguments are the fields that this record lacks."""
+    @property
+    def info(self) -> SessionInfo:
+        """The session's entry in ``supervisor_list`` while no CLI runs and no client is attached."""
         return SessionInfo(
             id=self.id,
             name=self.name,
-            life=life,
+            life=self.life,
             cwd=self.cwd,
             epoch=self.epoch,
-            line=line,
-            pid=pid,
+            line=self.line,
+            pid=None,
             cli_session_id=self.cli_session_id,
             began=self.created,
-            clients=clients,
-            driver=driver,
-            bytes=bytes,
+            clients=0,
+            driver=False,
+            bytes=self.bytes,
         )
 
     @property
