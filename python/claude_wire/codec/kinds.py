@@ -65,7 +65,7 @@ LONGEST_KNOWN = 256
 
 
 def peek(line: bytes | bytearray | memoryview | str) -> Kind:
-    """Return the kind of one line, with or without its line feed, without checking or decoding the line.
+    """Return the kind of one line, with or without its line feed. The line is scanned, but not checked or decoded.
 
     Like :func:`~claude_wire.decode`, skip a byte order mark at the start.
 
