@@ -208,6 +208,12 @@ def _usage(output: int) -> dict[str, Any]:
     }
 
 
+def _chunk(event: dict[str, Any]) -> bytes:
+    """Encode an event as one chunk of HTTP's chunked transfer encoding."""
+    data = b"event: " + event["type"].encode() + b"\ndata: " + _dump(event) + b"\n\n"
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
 def _dump(value: object) -> bytes:
     """Encode JSON as the real API does: in UTF-8, with escapes for halves of surrogate pairs, which UTF-8 lacks."""
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -363,19 +369,22 @@ def _handler(api: FakeAPI) -> type[BaseHTTPRequestHandler]:
             self.send_header("request-id", f"req_{name}")
             self.send_header("transfer-encoding", "chunked")
             self.end_headers()
+            data = b""
             for number, (event, pause, gate) in enumerate(reply.events(name, model)):
                 if not api.wait(pause) or (gate is not None and not api.wait_for(gate)):
                     self.close_connection = True
                     return
                 if number == reply.cut:
-                    self._event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+                    data += _chunk({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
                     break
-                self._event(event)
-            self.wfile.write(b"0\r\n\r\n")
-
-        def _event(self, event: dict[str, Any]) -> None:
-            data = b"event: " + event["type"].encode() + b"\ndata: " + _dump(event) + b"\n\n"
-            self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+                data += _chunk(event)
+                # Send the end of a block and the end of its message in one write. The CLI runs a tool as soon as its
+                # block has ended. If the tool's result ends the turn, the result message counts the output tokens of
+                # message_delta only if the CLI has read message_delta by then.
+                if event["type"] not in ("content_block_stop", "message_delta"):
+                    self.wfile.write(data)
+                    data = b""
+            self.wfile.write(data + b"0\r\n\r\n")
 
         def _respond(self, status: int, value: object, headers: Mapping[str, str] | None = None) -> None:
             content = _dump(value)
