@@ -16,7 +16,6 @@ from claude_wire.errors import HandleError
 from claude_wire.native.drain import Drain
 from claude_wire.native.overflow import CHUNK_BYTES, DrainOptions
 from drained_pipes import (
-    DEADLINE,
     MIB,
     Pipe,
     data_of,
@@ -349,31 +348,6 @@ def test_a_closed_drain_is_refused() -> None:
     # The statistics are still available.
     assert pipe.drain.stats.bytes_rescued == 8
     assert (pipe.drain.stats.bytes_queued, pipe.drain.stats.paused) == (0, False)
-
-
-def test_two_threads_that_use_one_drain_are_refused(pipes: Callable[..., Pipe]) -> None:
-    pipe = pipes(keep_last=64 * MIB)
-    pipe.write_in_thread(data_of(64 * MIB))
-    wait_until(lambda: pipe.drain.stats.bytes_queued == 64 * MIB)
-    refused = threading.Event()
-    said: list[str] = []
-
-    def use() -> None:
-        while not refused.is_set():
-            try:
-                pipe.drain.tail()  # copies everything without the GIL
-            except HandleError as error:
-                said.append(str(error))
-                refused.set()
-
-    threads = [threading.Thread(target=use) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    assert refused.wait(DEADLINE)
-    for thread in threads:
-        thread.join()
-    assert "two threads" in said[0]
-    assert len(pipe.drain.tail()) == 64 * MIB
 
 
 def test_a_forked_child_is_refused_and_makes_its_own() -> None:

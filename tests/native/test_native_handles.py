@@ -187,37 +187,6 @@ def test_a_forked_child_may_drop_what_it_inherited() -> None:
     )
 
 
-@needs_fork
-def test_a_fork_while_a_thread_is_in_the_library_leaves_the_child_no_lock() -> None:
-    run_in_child(
-        """
-        import threading
-        splitter = LineSplitter(max_line_bytes=2**40)
-        data = b"x" * 2**26
-        stop = threading.Event()
-
-        def search():
-            while not stop.is_set():
-                splitter.feed(data)
-                splitter.close()
-
-        def check():
-            refused(lambda: splitter.feed(b"{}\\n"))
-            for _ in range(100):
-                assert LineSplitter().feed(b"{}\\n") == [b"{}"]
-
-        thread = threading.Thread(target=search)
-        thread.start()
-        try:
-            for _ in range(10):
-                in_fork(check)
-        finally:
-            stop.set()
-            thread.join()
-        """
-    )
-
-
 def test_objects_alive_at_the_end_of_the_interpreter_do_no_harm() -> None:
     run_in_child(
         """

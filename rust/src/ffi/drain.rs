@@ -323,3 +323,6 @@ fn borrow(fd: i32) -> Result<std::os::fd::BorrowedFd<'static>, i32> {
     // epoll instance.
     Ok(unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) })
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -1,7 +1,7 @@
 use std::ptr;
 
 use super::*;
-use crate::ffi::{CW_ERROR_IN_USE, CW_ERROR_PANIC, CW_ERROR_STALE};
+use crate::ffi::{CW_ERROR_FORKED, CW_ERROR_IN_USE, CW_ERROR_PANIC, CW_ERROR_STALE};
 
 fn new_buffer() -> u64 {
     let mut handle = 0;
@@ -59,6 +59,40 @@ fn a_buffer_in_use_is_refused_and_left_alone() {
         (take(handle, b"{}\n").0, cw_buffer_free(handle))
     });
     assert_eq!(during, Ok((CW_ERROR_IN_USE, CW_ERROR_IN_USE)));
+    assert_eq!(take(handle, b"{}\n").0, 1);
+    assert_eq!(cw_buffer_free(handle), CW_NOTHING);
+}
+
+/// A thread of the parent may hold the lock of a buffer at the moment of the fork. Here the thread that forks holds it.
+#[test]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg_attr(miri, ignore)] // Miri has no fork.
+fn a_child_forked_during_a_call_refuses_the_buffer_and_makes_its_own() {
+    let handle = new_buffer();
+    let status = BUFFERS.with(handle, |_| {
+        // SAFETY: the child calls only functions of this module and `_exit`. It may allocate, because the C library
+        // unlocks the allocator in a forked child.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // A panic must not return to the test harness, which would run in the child, too.
+            let found = std::panic::catch_unwind(|| {
+                let own = new_buffer();
+                (
+                    take(handle, b"{}\n").0,
+                    cw_buffer_free(handle),
+                    take(own, b"{}\n").0,
+                )
+            });
+            let right = matches!(found, Ok((CW_ERROR_FORKED, CW_ERROR_FORKED, 1)));
+            // SAFETY: `_exit` ends the child and has no preconditions.
+            unsafe { libc::_exit(i32::from(!right)) }
+        }
+        let mut status = -1;
+        // SAFETY: `status` is writable.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        status
+    });
+    assert_eq!(status, Ok(0));
     assert_eq!(take(handle, b"{}\n").0, 1);
     assert_eq!(cw_buffer_free(handle), CW_NOTHING);
 }
