@@ -289,14 +289,14 @@ async def test_headers_of_1_mb(tmp_path: Path) -> None:
 
 class Impatient(BoundedProtocol):
     head_seconds = 0.2
-    stalled_seconds = 0.2
-    most_connections = 20
 
 
 @asynccontextmanager
 async def connected(service: Served, sent: bytes = b"") -> AsyncIterator[asyncio.StreamReader]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
-    writer.write(sent)
+    """Connect and send these bytes before the service runs again, so that they are there when it accepts."""
+    client = socket.create_connection(("127.0.0.1", service.port))
+    client.sendall(sent)
+    reader, writer = await asyncio.open_connection(sock=client)
     try:
         yield reader
     finally:
@@ -329,36 +329,43 @@ async def test_a_request_whose_body_comes_slowly_ends(tmp_path: Path, monkeypatc
         assert (await at_end(reader)).startswith(b"HTTP/1.1 408 ")
 
 
-async def test_a_websocket_is_not_taken_for_a_slow_head(tmp_path: Path) -> None:
-    async with served(tmp_path, protocol=Impatient) as service:
-        id = await service.create({"lines": 1})
-        async with service.websocket(id) as events, connected(service) as later, service.client() as client:
-            assert await at_end(later) == b""  # cut off, because it sends no HTTP head
-            await client.post(f"/sessions/{id}/prompts", json={"text": '{"lines": 1, "more": "news"}'})
-            while "news" not in str(await asyncio.wait_for(events.recv(), 30)):
-                pass
-
-
 UPGRADE = (
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n"
 )
 
 
+def request_for_events(id: str, upgrade: str) -> bytes:
+    head = f"Host: localhost\r\nAuthorization: Bearer {TOKEN}\r\n{upgrade}\r\n"
+    return f"GET /sessions/{id}/events HTTP/1.1\r\n{head}".encode()
+
+
+async def test_a_websocket_is_not_taken_for_a_slow_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create({"lines": 1})
+        monkeypatch.setattr(BoundedProtocol, "head_seconds", 0.2)
+        async with connected(service, request_for_events(id, UPGRADE)) as events:
+            async with connected(service) as later:
+                assert await at_end(later) == b""  # cut off, because it sends no HTTP head
+            monkeypatch.undo()
+            async with service.client() as client:
+                await client.post(f"/sessions/{id}/prompts", json={"text": '{"lines": 1, "more": "news"}'})
+            await asyncio.wait_for(events.readuntil(b"news"), 30)
+
+
 @pytest.mark.parametrize("upgrade", ["", UPGRADE], ids=["SSE", "WebSocket"])
 async def test_a_client_that_reads_nothing_is_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, upgrade: str
 ) -> None:
-    monkeypatch.setattr(BoundedWebSocket, "stalled_seconds", 0.2)
-    async with served(tmp_path, protocol=Impatient) as service:
+    for protocol in (BoundedProtocol, BoundedWebSocket):
+        monkeypatch.setattr(protocol, "stalled_seconds", 0.2)
+    async with served(tmp_path) as service:
         id = await service.create({"lines": 600, "pad": "x" * 20_000})  # more than the sockets' buffers hold
-        head = f"Host: localhost\r\nAuthorization: Bearer {TOKEN}\r\n{upgrade}\r\n"
-        request = f"GET /sessions/{id}/events HTTP/1.1\r\n{head}"
         feeds = service.server._app.state.service._feeds
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(("127.0.0.1", service.port))
-            client.sendall(request.encode())
+            client.sendall(request_for_events(id, upgrade))
             while not feeds:
                 await asyncio.sleep(0.01)
             await asyncio.wait_for(has_users(feeds[0], 0), 30)
@@ -389,12 +396,18 @@ async def test_a_thousand_idle_connections(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def test_more_connections_than_there_is_room_for(tmp_path: Path) -> None:
-    async with served(tmp_path, protocol=Impatient) as service:
+async def test_more_connections_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BoundedProtocol, "most_connections", 20)
+    async with served(tmp_path) as service:
         pairs = [await asyncio.open_connection("127.0.0.1", service.port) for _ in range(50)]
-        for reader, writer in pairs:
+        for reader, _ in pairs[20:]:
             assert await at_end(reader) == b""
+        connections = service.server.server_state.connections
+        assert len(connections) == 20
+        for _, writer in pairs:
             writer.close()
+        while connections:
+            await asyncio.sleep(0.01)
         async with service.client() as client:
             assert (await client.get("/sessions")).status_code == 200
 
