@@ -165,7 +165,7 @@ def exists(pid: int) -> bool:
     return os.path.exists(f"/proc/{pid}")
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait, without an event loop, until another thread or process makes the condition true."""
     until = time.monotonic() + seconds
     while not condition():
@@ -191,7 +191,7 @@ def nothing_left() -> Iterator[None]:
     yield
     gc.collect()
     nothing = Held({}, 0, set())
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + 60.0
     # A thread that has just ended stays in /proc for a moment.
     while left() != nothing and time.monotonic() < until:
         time.sleep(0.005)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 __all__ = ["MARK", "PATIENCE", "Sent", "before_sigterm", "begin", "end", "sent"]
 
 #: Seconds to wait for a log entry.
-PATIENCE = 15.0
+PATIENCE = 30.0
 
 #: The code of every logging child contains this mark. Its first argument is the log file.
 MARK = "# takes notes"

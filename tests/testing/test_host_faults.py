@@ -54,7 +54,7 @@ def children():
 
 def left_over(before):
     # The drain's thread ends, and closes what it has, a moment after the last drain.
-    until = time.monotonic() + 10.0
+    until = time.monotonic() + 60.0
     while True:
         more = sorted(set(held().items()) - set(before.items()))
         if not more or time.monotonic() > until:
