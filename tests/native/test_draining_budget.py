@@ -226,8 +226,10 @@ def test_order_holds_from_memory_to_the_file_and_back(pipes: Callable[..., Pipe]
     got = bytearray()
     while more := read_some(pipe.drain):
         got += more
-        if chance.random() < 0.05:
-            time.sleep(0.03)
+        if chance.random() < 0.05:  # read on when the drain has written more to the file
+            spilled = pipe.drain.stats.bytes_spilled
+            while not (pipe.writer_done() or pipe.drain.stats.bytes_spilled > spilled):
+                time.sleep(0.002)
     assert got == data
     assert pipe.drain.stats.bytes_spilled
 

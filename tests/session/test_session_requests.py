@@ -209,8 +209,8 @@ def test_a_request_whose_task_is_cancelled_is_withdrawn(backend: Backend) -> Non
     backend.run(main)
 
 
-@every_backend
-def test_a_request_that_is_given_up_while_it_is_sent_is_withdrawn_when_it_was(backend: Backend) -> None:
+@every_virtual_backend
+def test_a_request_that_is_given_up_while_it_is_sent_is_withdrawn_when_it_was(virtual: VirtualBackend) -> None:
     async def main() -> None:
         async with opened() as (peer, session):
             go = anyio.Event()
@@ -221,7 +221,7 @@ def test_a_request_that_is_given_up_while_it_is_sent_is_withdrawn_when_it_was(ba
             request = await peer.asked("mcp_status")
             await peer.until(lambda: peer.withdrawn() == [request["request_id"]])
 
-    backend.run(main)
+    virtual.run(main)
 
 
 @every_backend

@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import anyio
 import pytest
 
 from async_backends import ASYNCIO, TRIO, Backend, every_backend
-from children import linux_only, nothing_left, python
+from children import linux_only, nothing_left, python, wait_until
 from claude_wire import (
     Decoder,
     InvalidLine,
@@ -106,8 +105,8 @@ def test_exits_without_reading_its_input(backend: Backend, megabytes: int) -> No
 def test_closes_its_output_and_lives_on(backend: Backend, in_turn: bool) -> None:
     code = """
 if sys.argv[1] == "True": say(type="assistant")
-os.close(1)
 os.write(2, b"still here")
+os.close(1)
 while os.read(0, 65536): pass
 """
 
@@ -271,10 +270,7 @@ def test_floods_its_standard_error_while_the_loop_is_blocked(backend: Backend) -
                     stat.seek(0)
                     return stat.read().rpartition(")")[2].split()[0]
 
-                until = time.monotonic() + 30.0
-                while state() != "Z":
-                    assert time.monotonic() < until
-                    time.sleep(0.01)  # a blocking sleep, on purpose: it blocks the event loop
+                wait_until(lambda: state() == "Z")  # it sleeps in this thread, so it blocks the event loop
             assert process.stderr_tail.endswith(b"the end\n")
             assert await everything(process) == [{"type": "result"}]
 

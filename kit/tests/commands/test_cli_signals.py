@@ -84,10 +84,13 @@ def test_a_service_outlives_clients_that_go_away_while_they_are_answered(command
 
 
 def test_a_service_whose_output_nobody_reads_serves(commands: Commands) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    # A socket that is bound but does not listen keeps the port from other programs, but not from the service.
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    port = reserved.getsockname()[1]
     output = closed_pipe()
-    with started(commands, "serve", f"--port={port}", stdout=output) as process:
+    with reserved, started(commands, "serve", f"--port={port}", stdout=output) as process:
         os.close(output)
 
         def answers() -> bool:
