@@ -84,20 +84,17 @@ def test_a_mistake_is_told_with_the_authors_line(capsys: pytest.CaptureFixture[s
 
 
 @every_backend
-def test_a_plain_function_runs_in_a_thread(backend: Backend) -> None:
+async def test_a_plain_function_runs_in_a_thread() -> None:
     def answer(turn: Any) -> None:
         turn.say(f"You said {turn.text}")
         outcome = turn.run_tool("Add", {"a": 1}, lambda given: given["a"] + 1)
         turn.usage(input_tokens=3)
         turn.say(outcome.content)
 
-    async def main() -> None:
-        results, host = await results_of(answer, options=AgentOptions(allowed_tools=("Add",)))
-        assert results[0]["result"] == "2"
-        assert results[0]["usage"]["input_tokens"] == 3
-        assert host.kinds[1:4] == ["assistant", "assistant", "user/tool_result"]
-
-    backend.run(main)
+    results, host = await results_of(answer, options=AgentOptions(allowed_tools=("Add",)))
+    assert results[0]["result"] == "2"
+    assert results[0]["usage"]["input_tokens"] == 3
+    assert host.kinds[1:4] == ["assistant", "assistant", "user/tool_result"]
 
 
 def test_use_is_added_up_into_the_result() -> None:
@@ -144,7 +141,7 @@ def test_thinking_has_a_signature_and_a_subagent_its_parent() -> None:
 
 
 @every_backend
-def test_hooks_see_each_tool_and_may_change_it(backend: Backend) -> None:
+async def test_hooks_see_each_tool_and_may_change_it() -> None:
     asked: list[Any] = []
 
     def reply(request: dict[str, Any]) -> dict[str, Any]:
@@ -161,30 +158,27 @@ def test_hooks_see_each_tool_and_may_change_it(backend: Backend) -> None:
         second = await turn.run_tool("Write", {"n": 1}, lambda given: given["n"])
         return f"{first.content} {second.content}"
 
-    async def main() -> None:
-        hooks = {
-            "PreToolUse": [
-                {"matcher": "Bash|Edit", "hookCallbackIds": ["change"]},
-                {"matcher": "Write", "hookCallbackIds": ["guard"]},
-            ],
-            "PostToolUse": [{"hookCallbackIds": ["after"], "timeout": 5}],
-            "UserPromptSubmit": [{"matcher": None, "hookCallbackIds": ["submit"]}],
-            "Stop": [{"hookCallbackIds": ["stop"]}],
-        }
-        async with hosted(Agent(answer, options=ASKING)) as host:
-            host.answers = reply
-            await host.tell(initialize(hooks=hooks), prompt("go"))
-            await host.until("result")
-        assert host.of("result")[0]["result"] == "2 PreToolUse:Write hook error: no"
-        names = ["submit", "change", "after", "guard", "stop"]
-        assert [name for name, _ in asked] == names
-        assert asked[2][1] == {"n": 2}
-
-    backend.run(main)
+    hooks = {
+        "PreToolUse": [
+            {"matcher": "Bash|Edit", "hookCallbackIds": ["change"]},
+            {"matcher": "Write", "hookCallbackIds": ["guard"]},
+        ],
+        "PostToolUse": [{"hookCallbackIds": ["after"], "timeout": 5}],
+        "UserPromptSubmit": [{"matcher": None, "hookCallbackIds": ["submit"]}],
+        "Stop": [{"hookCallbackIds": ["stop"]}],
+    }
+    async with hosted(Agent(answer, options=ASKING)) as host:
+        host.answers = reply
+        await host.tell(initialize(hooks=hooks), prompt("go"))
+        await host.until("result")
+    assert host.of("result")[0]["result"] == "2 PreToolUse:Write hook error: no"
+    names = ["submit", "change", "after", "guard", "stop"]
+    assert [name for name, _ in asked] == names
+    assert asked[2][1] == {"n": 2}
 
 
 @every_backend
-def test_what_hooks_tell_the_model_reaches_the_author(backend: Backend) -> None:
+async def test_what_hooks_tell_the_model_reaches_the_author() -> None:
     def reply(request: dict[str, Any]) -> dict[str, Any]:
         if request["subtype"] == "can_use_tool":
             return {"behavior": "allow"}
@@ -195,48 +189,39 @@ def test_what_hooks_tell_the_model_reaches_the_author(backend: Backend) -> None:
         outcome = await turn.run_tool("Bash", {}, lambda given: "ran")
         return f"{turn.hook_context} {list(outcome.context)}"
 
-    async def main() -> None:
-        events = ("UserPromptSubmit", "PreToolUse", "PostToolUse")
-        async with hosted(Agent(answer, options=ASKING)) as host:
-            host.answers = reply
-            await host.tell(initialize(hooks={event: [{"hookCallbackIds": [event]}] for event in events}), prompt("go"))
-            await host.until("result")
-        assert host.of("result")[0]["result"] == "['of UserPromptSubmit'] ['of PreToolUse', 'of PostToolUse']"
-
-    backend.run(main)
+    events = ("UserPromptSubmit", "PreToolUse", "PostToolUse")
+    async with hosted(Agent(answer, options=ASKING)) as host:
+        host.answers = reply
+        await host.tell(initialize(hooks={event: [{"hookCallbackIds": [event]}] for event in events}), prompt("go"))
+        await host.until("result")
+    assert host.of("result")[0]["result"] == "['of UserPromptSubmit'] ['of PreToolUse', 'of PostToolUse']"
 
 
 @every_backend
-def test_what_a_turn_has_used_that_json_cannot_say_is_an_error_and_no_silence(backend: Backend) -> None:
+async def test_what_a_turn_has_used_that_json_cannot_say_is_an_error_and_no_silence() -> None:
     async def answer(turn: Turn) -> None:
         turn.session.cost_usd = "0.1"
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            await host.tell(prompt("go"))
-            await host.until("result")
-        assert host.of("result")[0]["is_error"] is True
-
-    backend.run(main)
+    async with hosted(Agent(answer)) as host:
+        await host.tell(prompt("go"))
+        await host.until("result")
+    assert host.of("result")[0]["is_error"] is True
 
 
 @every_virtual_backend
-def test_a_hook_that_takes_too_long_is_withdrawn_and_the_act_refused(virtual: VirtualBackend) -> None:
+async def test_a_hook_that_takes_too_long_is_withdrawn_and_the_act_refused() -> None:
     async def answer(turn: Turn) -> str:
         return str((await turn.run_tool("Bash", {}, lambda given: "ran")).content)
 
-    async def main() -> None:
-        hooks = {"PreToolUse": [{"hookCallbackIds": ["slow"], "timeout": 5}]}
-        async with hosted(Agent(answer, options=ASKING)) as host:
-            await host.tell(initialize(hooks=hooks), prompt("go"))
-            await host.until("result")
-        assert "control_cancel_request" in host.kinds
-        assert "longer than its timeout" in host.of("result")[0]["result"]
-
-    virtual.run(main)
+    hooks = {"PreToolUse": [{"hookCallbackIds": ["slow"], "timeout": 5}]}
+    async with hosted(Agent(answer, options=ASKING)) as host:
+        await host.tell(initialize(hooks=hooks), prompt("go"))
+        await host.until("result")
+    assert "control_cancel_request" in host.kinds
+    assert "longer than its timeout" in host.of("result")[0]["result"]
 
 
-def test_a_server_in_the_host_is_connected_by_messages_or_by_its_manifest() -> None:
+async def test_a_server_in_the_host_is_connected_by_messages_or_by_its_manifest() -> None:
     sent: list[Any] = []
 
     def reply(request: dict[str, Any]) -> dict[str, Any]:
@@ -257,54 +242,48 @@ def test_a_server_in_the_host_is_connected_by_messages_or_by_its_manifest() -> N
         assert direct.structured == {"sum": 3}
         return str(outcome.content[0]["text"])
 
-    async def main() -> None:
-        manifest = {"initializeResult": {}, "toolsListResult": {"tools": [{"name": "x"}]}}
-        options = AgentOptions(mcp_config=({"mcpServers": {"calc": {"type": "sdk"}}},), allowed_tools=("mcp__calc",))
-        async with hosted(Agent(answer, options=options)) as host:
-            host.answers = reply
-            servers = {"sdkMcpServers": ["early"], "sdkMcpServerManifests": {"early": manifest}}
-            await host.tell(initialize(**servers), prompt("go"))
-            await host.until("result")
-            await host.tell(host.ask("s", "mcp_status"))
-            await host.until("control_response", 2)
-        init = host.of("system/init")[0]
-        assert sorted(init["tools"]) == ["mcp__calc__add", "mcp__early__x"]
-        assert host.of("result")[0]["result"] == "3"
-        assert [one for one in sent if one[0] == "calc"][:3] == [
-            ("calc", "initialize", 0),
-            ("calc", "notifications/initialized", None),
-            ("calc", "tools/list", 1),
-        ]
-        assert ("early", "tools/call", 2) in sent
-        status = host.of("control_response")[1]["response"]["response"]["mcpServers"]
-        assert {row["name"]: row["status"] for row in status} == {"calc": "connected", "early": "connected"}
-
-    ASYNCIO.run(main)
+    manifest = {"initializeResult": {}, "toolsListResult": {"tools": [{"name": "x"}]}}
+    options = AgentOptions(mcp_config=({"mcpServers": {"calc": {"type": "sdk"}}},), allowed_tools=("mcp__calc",))
+    async with hosted(Agent(answer, options=options)) as host:
+        host.answers = reply
+        servers = {"sdkMcpServers": ["early"], "sdkMcpServerManifests": {"early": manifest}}
+        await host.tell(initialize(**servers), prompt("go"))
+        await host.until("result")
+        await host.tell(host.ask("s", "mcp_status"))
+        await host.until("control_response", 2)
+    init = host.of("system/init")[0]
+    assert sorted(init["tools"]) == ["mcp__calc__add", "mcp__early__x"]
+    assert host.of("result")[0]["result"] == "3"
+    assert [one for one in sent if one[0] == "calc"][:3] == [
+        ("calc", "initialize", 0),
+        ("calc", "notifications/initialized", None),
+        ("calc", "tools/list", 1),
+    ]
+    assert ("early", "tools/call", 2) in sent
+    status = host.of("control_response")[1]["response"]["response"]["mcpServers"]
+    assert {row["name"]: row["status"] for row in status} == {"calc": "connected", "early": "connected"}
 
 
-def test_prompts_that_come_meanwhile_are_injected() -> None:
+async def test_prompts_that_come_meanwhile_are_injected() -> None:
     async def answer(turn: Turn) -> str:
         await turn.say("first")
         while not (prompts := await turn.injected()):
             await anyio.sleep(0)
         return ", ".join(one.text for one in prompts)
 
-    async def main() -> None:
-        async with hosted(Agent(answer, options=AgentOptions(replay_user_messages=True))) as host:
-            await host.tell(prompt("one", "a"))
-            await host.until("assistant")
-            await host.tell(prompt("two", "b"), prompt("three", "c"))
-            result = await host.until("result")
-        assert result["result"] == "two, three"
-        assert result["user_message_uuids"] == ["a", "b", "c"]
-        assert [m["uuid"] for m in host.of("user/replay")] == ["a", "b", "c"]
-        assert len(host.of("result")) == 1
-
-    ASYNCIO.run(main)
+    async with hosted(Agent(answer, options=AgentOptions(replay_user_messages=True))) as host:
+        await host.tell(prompt("one", "a"))
+        await host.until("assistant")
+        await host.tell(prompt("two", "b"), prompt("three", "c"))
+        result = await host.until("result")
+    assert result["result"] == "two, three"
+    assert result["user_message_uuids"] == ["a", "b", "c"]
+    assert [m["uuid"] for m in host.of("user/replay")] == ["a", "b", "c"]
+    assert len(host.of("result")) == 1
 
 
 @every_virtual_backend
-def test_an_interrupt_closes_what_is_streamed_and_ends_the_turn(virtual: VirtualBackend) -> None:
+async def test_an_interrupt_closes_what_is_streamed_and_ends_the_turn() -> None:
     ended: list[str] = []
 
     async def words() -> AsyncIterator[str]:
@@ -323,31 +302,28 @@ def test_an_interrupt_closes_what_is_streamed_and_ends_the_turn(virtual: Virtual
             await turn.say("dropped") if not turn.cancelled else None
         return "not this"
 
-    async def main() -> None:
-        async with hosted(Agent(answer, options=STREAMED)) as host:
-            await host.tell(prompt("go", "u"))
-            await anyio.sleep(1)
-            await host.tell(host.ask("i", "interrupt"), host.ask("again", "interrupt"))
-            result = await host.until("result")
-        assert ended == ["iterable", "author True"]
-        assert result["subtype"] == "error_during_execution"
-        assert result["terminal_reason"] == "aborted_streaming"
-        assert [m["response"]["response"] for m in host.of("control_response")] == [{"still_queued": []}] * 2
-        behind = host.kinds[host.kinds.index("control_response/success") :]
-        assert behind == [
-            "control_response/success",
-            "control_response/success",
-            "assistant",
-            "user/text",
-            "stream_event/content_block_stop",
-            "stream_event/message_delta",
-            "stream_event/message_stop",
-            "result/error_during_execution",
-            "command_lifecycle/cancelled",
-        ]
-        assert host.of("assistant")[0]["aborted"] is True
-
-    virtual.run(main)
+    async with hosted(Agent(answer, options=STREAMED)) as host:
+        await host.tell(prompt("go", "u"))
+        await anyio.sleep(1)
+        await host.tell(host.ask("i", "interrupt"), host.ask("again", "interrupt"))
+        result = await host.until("result")
+    assert ended == ["iterable", "author True"]
+    assert result["subtype"] == "error_during_execution"
+    assert result["terminal_reason"] == "aborted_streaming"
+    assert [m["response"]["response"] for m in host.of("control_response")] == [{"still_queued": []}] * 2
+    behind = host.kinds[host.kinds.index("control_response/success") :]
+    assert behind == [
+        "control_response/success",
+        "control_response/success",
+        "assistant",
+        "user/text",
+        "stream_event/content_block_stop",
+        "stream_event/message_delta",
+        "stream_event/message_stop",
+        "result/error_during_execution",
+        "command_lifecycle/cancelled",
+    ]
+    assert host.of("assistant")[0]["aborted"] is True
 
 
 @every_virtual_backend
@@ -386,7 +362,7 @@ def test_cleanup_may_wait_and_swallowing_changes_nothing(virtual: VirtualBackend
 
 
 @every_virtual_backend
-def test_a_turn_waits_while_its_host_does_not_read(virtual: VirtualBackend) -> None:
+async def test_a_turn_waits_while_its_host_does_not_read() -> None:
     said = 0
 
     async def answer(turn: Turn) -> None:
@@ -395,88 +371,74 @@ def test_a_turn_waits_while_its_host_does_not_read(virtual: VirtualBackend) -> N
             await turn.say("x" * 50_000)
             said += 1
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            host.paused = anyio.Event()
-            await host.tell(prompt("go"), host.ask("m", "mcp_status"))
-            await anyio.sleep(10)
-            assert 15 < said < 30
-            waiting = host.service.protocol.unwritten
-            assert 1024 * 1024 < waiting < 1_200_000
-            host.paused.set()
-            host.paused = None
-            await host.until("result")
-        assert said == 100
-        # The answer overtakes all queued lines except the line that the agent was already writing.
-        assert host.kinds.index("control_response/success") <= 1
-
-    virtual.run(main)
+    async with hosted(Agent(answer)) as host:
+        host.paused = anyio.Event()
+        await host.tell(prompt("go"), host.ask("m", "mcp_status"))
+        await anyio.sleep(10)
+        assert 15 < said < 30
+        waiting = host.service.protocol.unwritten
+        assert 1024 * 1024 < waiting < 1_200_000
+        host.paused.set()
+        host.paused = None
+        await host.until("result")
+    assert said == 100
+    # The answer overtakes all queued lines except the line that the agent was already writing.
+    assert host.kinds.index("control_response/success") <= 1
 
 
 @every_virtual_backend
-def test_a_host_that_reads_late_gets_all(virtual: VirtualBackend) -> None:
+async def test_a_host_that_reads_late_gets_all() -> None:
     async def answer(turn: Turn) -> None:
         await turn.say("x" * 100)
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            host.paused = anyio.Event()
-            await host.tell(prompt("go"))
-            host.end()
-            await anyio.sleep(3600)
-            assert host.code is None
-            host.paused.set()
-            host.paused = None
-        assert host.kinds == ["system/init", "assistant", "result/success"]
-        assert host.code == 0
-
-    virtual.run(main)
+    async with hosted(Agent(answer)) as host:
+        host.paused = anyio.Event()
+        await host.tell(prompt("go"))
+        host.end()
+        await anyio.sleep(3600)
+        assert host.code is None
+        host.paused.set()
+        host.paused = None
+    assert host.kinds == ["system/init", "assistant", "result/success"]
+    assert host.code == 0
 
 
-def test_handlers_of_the_author_answer_requests() -> None:
+async def test_handlers_of_the_author_answer_requests() -> None:
     async def answer(turn: Turn) -> str:
         return turn.session.model
 
     def refuse(request: SetPermissionModeRequest) -> None:
         raise ValueError("not in this agent")
 
-    async def main() -> None:
-        asked: list[Any] = []
-        requests = {SetModelRequest: asked.append, SetPermissionModeRequest: refuse}
-        async with hosted(Agent(answer, requests=requests, model="first")) as host:
-            await host.tell(
-                host.ask("a", "set_model", model="second"), host.ask("b", "set_permission_mode", mode="plan")
-            )
-            await host.until("control_response", 2)
-            await host.tell(prompt("go"), host.ask({"odd": [1]}, "no_such"), host.ask(None, "get_context_usage"))
-            await host.until("control_response", 4)
-        by_id = {str(m["response"]["request_id"]): m["response"] for m in host.of("control_response")}
-        assert by_id["a"]["response"] == {"model": "second"}
-        assert by_id["b"]["error"] == "not in this agent"
-        assert by_id["{'odd': [1]}"]["error"] == "Unsupported control request subtype: no_such"
-        assert by_id["None"]["error_code"] == "unsupported_request"
-        assert asked[0].model == "second"
-        assert host.of("result")[0]["result"] == "second"
-        assert host.of("system/init")[0]["permissionMode"] == "default"
-
-    ASYNCIO.run(main)
+    asked: list[Any] = []
+    requests = {SetModelRequest: asked.append, SetPermissionModeRequest: refuse}
+    async with hosted(Agent(answer, requests=requests, model="first")) as host:
+        await host.tell(host.ask("a", "set_model", model="second"), host.ask("b", "set_permission_mode", mode="plan"))
+        await host.until("control_response", 2)
+        await host.tell(prompt("go"), host.ask({"odd": [1]}, "no_such"), host.ask(None, "get_context_usage"))
+        await host.until("control_response", 4)
+    by_id = {str(m["response"]["request_id"]): m["response"] for m in host.of("control_response")}
+    assert by_id["a"]["response"] == {"model": "second"}
+    assert by_id["b"]["error"] == "not in this agent"
+    assert by_id["{'odd': [1]}"]["error"] == "Unsupported control request subtype: no_such"
+    assert by_id["None"]["error_code"] == "unsupported_request"
+    assert asked[0].model == "second"
+    assert host.of("result")[0]["result"] == "second"
+    assert host.of("system/init")[0]["permissionMode"] == "default"
 
 
-def test_the_same_uuid_again_begins_no_turn() -> None:
+async def test_the_same_uuid_again_begins_no_turn() -> None:
     async def answer(turn: Turn) -> str:
         return turn.text
 
-    async def main() -> None:
-        async with hosted(Agent(answer, options=AgentOptions(replay_user_messages=True))) as host:
-            await host.tell(prompt("one", "u"))
-            await host.until("result")
-            await host.tell(prompt("two", "u"))
-        assert len(host.of("result")) == 1
-        echo = host.of("user/replay")[1]
-        assert echo["message"]["content"] == "two"
-        assert "timestamp" not in echo
-
-    ASYNCIO.run(main)
+    async with hosted(Agent(answer, options=AgentOptions(replay_user_messages=True))) as host:
+        await host.tell(prompt("one", "u"))
+        await host.until("result")
+        await host.tell(prompt("two", "u"))
+    assert len(host.of("result")) == 1
+    echo = host.of("user/replay")[1]
+    assert echo["message"]["content"] == "two"
+    assert "timestamp" not in echo
 
 
 def test_a_prompt_that_asks_no_model_is_context_of_the_next() -> None:
@@ -594,23 +556,20 @@ def test_a_wrong_usage_fails_its_turn(given: dict[str, Any], problem: str) -> No
     assert problem in results[0]["errors"][0]
 
 
-def test_the_loop_that_is_closed_leaves_nothing_behind() -> None:
+async def test_the_loop_that_is_closed_leaves_nothing_behind() -> None:
     async def answer(turn: Turn) -> None:
         await anyio.sleep(1000)
 
-    async def main() -> None:
-        host = Host()
-        agent = Agent(answer)
-        serving = asyncio.create_task(agent.serve(host.input, host))
-        await host.tell(prompt("go"))
-        await host.until("system/init")
-        serving.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await serving
-        host.end()
-        host.input.close()
-
-    ASYNCIO.run(main)
+    host = Host()
+    agent = Agent(answer)
+    serving = asyncio.create_task(agent.serve(host.input, host))
+    await host.tell(prompt("go"))
+    await host.until("system/init")
+    serving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await serving
+    host.end()
+    host.input.close()
 
 
 @every_backend

@@ -10,14 +10,13 @@ import msgspec
 import pytest
 
 from agent_host import hosted, initialize, prompt
-from async_backends import ASYNCIO
 from claude_wire import Decoder
 from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Turn
 from claude_wire.agent.protocol import MAX_PROMPT_BYTES, MAX_PROMPTS, MAX_UUIDS, Finished, InvalidInput
 from claude_wire.agent.questions import MAX_HOOK_BYTES
 from claude_wire.control.answers import MAX_TASKS
 from claude_wire.messages import GetSettingsRequest
-from virtual_time import VirtualBackend, every_virtual_backend
+from virtual_time import every_virtual_backend
 
 
 def lines(*messages: dict[str, Any]) -> bytes:
@@ -32,23 +31,20 @@ def busy() -> AgentProtocol:
 
 
 @every_virtual_backend
-def test_reading_stops_while_too_many_prompts_wait(virtual: VirtualBackend) -> None:
+async def test_reading_stops_while_too_many_prompts_wait() -> None:
     async def answer(turn: Turn) -> None:
         await anyio.sleep(1)
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            for number in range(MAX_PROMPTS + 200):
-                await host.tell(prompt(f"{number}"))
-            await anyio.sleep(0.5)
-            assert host.unread == 199
-        assert [len(one["result"]) for one in host.of("result")] == [0] * 3
-
-    virtual.run(main)
+    async with hosted(Agent(answer)) as host:
+        for number in range(MAX_PROMPTS + 200):
+            await host.tell(prompt(f"{number}"))
+        await anyio.sleep(0.5)
+        assert host.unread == 199
+    assert [len(one["result"]) for one in host.of("result")] == [0] * 3
 
 
 @every_virtual_backend
-def test_an_answer_behind_too_many_prompts_is_read(virtual: VirtualBackend) -> None:
+async def test_an_answer_behind_too_many_prompts_is_read() -> None:
     """A turn that waits for the host would hang if the agent stopped reading the host's answers."""
 
     async def answer(turn: Turn) -> str:
@@ -57,17 +53,14 @@ def test_an_answer_behind_too_many_prompts_is_read(virtual: VirtualBackend) -> N
             return str((await turn.allowed(use)).ok)
         return ""
 
-    async def main() -> None:
-        async with hosted(Agent(answer, options=AgentOptions(permission_prompt_tool="stdio"))) as host:
-            await host.tell(prompt("ask"))
-            question = await host.until("control_request")
-            for number in range(MAX_PROMPTS + 200):
-                await host.tell(prompt(f"{number}"))
-            success = {"subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"}}
-            await host.tell({"type": "control_response", "response": success})
-            assert (await host.until("result"))["result"] == "True"
-
-    virtual.run(main)
+    async with hosted(Agent(answer, options=AgentOptions(permission_prompt_tool="stdio"))) as host:
+        await host.tell(prompt("ask"))
+        question = await host.until("control_request")
+        for number in range(MAX_PROMPTS + 200):
+            await host.tell(prompt(f"{number}"))
+        success = {"subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"}}
+        await host.tell({"type": "control_response", "response": success})
+        assert (await host.until("result"))["result"] == "True"
 
 
 def test_prompts_that_wait_are_bounded_in_bytes() -> None:
@@ -107,7 +100,7 @@ def test_prompts_that_ask_no_model_are_bounded() -> None:
 
 
 @every_virtual_backend
-def test_reading_stops_while_too_many_requests_wait(virtual: VirtualBackend) -> None:
+async def test_reading_stops_while_too_many_requests_wait() -> None:
     waits = anyio.Event()
 
     async def settings(request: GetSettingsRequest) -> dict[str, Any]:
@@ -117,21 +110,16 @@ def test_reading_stops_while_too_many_requests_wait(virtual: VirtualBackend) -> 
     async def answer(turn: Turn) -> None:
         pass
 
-    async def main() -> None:
-        nonlocal waits
-        waits = anyio.Event()
-        async with hosted(Agent(answer, requests={GetSettingsRequest: settings})) as host:
-            for number in range(MAX_TASKS + 100):
-                await host.tell(host.ask(f"r{number}", "get_settings"))
-            await anyio.sleep(1)
-            assert 50 < host.unread <= 100
-            waits.set()
-            await host.until("control_response", MAX_TASKS + 100)
-
-    virtual.run(main)
+    async with hosted(Agent(answer, requests={GetSettingsRequest: settings})) as host:
+        for number in range(MAX_TASKS + 100):
+            await host.tell(host.ask(f"r{number}", "get_settings"))
+        await anyio.sleep(1)
+        assert 50 < host.unread <= 100
+        waits.set()
+        await host.until("control_response", MAX_TASKS + 100)
 
 
-def test_what_hooks_answer_is_bounded_and_too_much_refuses() -> None:
+async def test_what_hooks_answer_is_bounded_and_too_much_refuses() -> None:
     """The agent must not drop an answer, because it may have denied the action."""
     tenth = MAX_HOOK_BYTES // 10
 
@@ -142,36 +130,30 @@ def test_what_hooks_answer_is_bounded_and_too_much_refuses() -> None:
         assert 8 * tenth < sum(map(len, hooked.context)) < MAX_HOOK_BYTES
         return str(hooked.refusal)
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            host.answers = lambda request: {"hookSpecificOutput": {"additionalContext": "x" * tenth}}
-            hooks = {
-                "UserPromptSubmit": [{"hookCallbackIds": ["one"]}],
-                "PreToolUse": [{"hookCallbackIds": [f"{number}" for number in range(11)]}],
-            }
-            await host.tell(initialize(hooks=hooks), prompt("go"))
-            result = await host.until("result")
-        assert result["result"] == "PreToolUse:Bash hook error: PreToolUse:Bash hook answered with too much"
-
-    ASYNCIO.run(main)
+    async with hosted(Agent(answer)) as host:
+        host.answers = lambda request: {"hookSpecificOutput": {"additionalContext": "x" * tenth}}
+        hooks = {
+            "UserPromptSubmit": [{"hookCallbackIds": ["one"]}],
+            "PreToolUse": [{"hookCallbackIds": [f"{number}" for number in range(11)]}],
+        }
+        await host.tell(initialize(hooks=hooks), prompt("go"))
+        result = await host.until("result")
+    assert result["result"] == "PreToolUse:Bash hook error: PreToolUse:Bash hook answered with too much"
 
 
-def test_of_several_initialize_the_last_one_is_kept() -> None:
+async def test_of_several_initialize_the_last_one_is_kept() -> None:
     async def answer(turn: Turn) -> None: ...
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            for event in ("Stop", "PreToolUse"):
-                await host.tell(initialize(hooks={event: [{"hookCallbackIds": [event]}]}, jsonSchema={"title": event}))
-            await host.tell(initialize(systemPrompt="the last"))
-            await host.until("control_response", 3)
-            session = host.service.session
-            assert session.initialize is not None
-            assert session.initialize.to_dict() == {"subtype": "initialize", "systemPrompt": "the last"}
-            assert session.hooks == {}
-            assert session.schema == {"title": "PreToolUse"}
-
-    ASYNCIO.run(main)
+    async with hosted(Agent(answer)) as host:
+        for event in ("Stop", "PreToolUse"):
+            await host.tell(initialize(hooks={event: [{"hookCallbackIds": [event]}]}, jsonSchema={"title": event}))
+        await host.tell(initialize(systemPrompt="the last"))
+        await host.until("control_response", 3)
+        session = host.service.session
+        assert session.initialize is not None
+        assert session.initialize.to_dict() == {"subtype": "initialize", "systemPrompt": "the last"}
+        assert session.hooks == {}
+        assert session.schema == {"title": "PreToolUse"}
 
 
 def test_a_line_that_is_too_long_to_keep_ends_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:

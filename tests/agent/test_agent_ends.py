@@ -11,7 +11,7 @@ import pytest
 from agent_host import Host
 from claude_wire.agent import Agent, AgentSession, Turn
 from claude_wire.agent.service import Service
-from virtual_time import VirtualBackend, every_virtual_backend
+from virtual_time import every_virtual_backend
 
 
 async def answer(turn: Turn) -> None:
@@ -24,8 +24,8 @@ async def answer(turn: Turn) -> None:
     ids=["SIGTERM as it begins", "SIGTERM as it ends", "SIGINT as it begins"],
 )
 @every_virtual_backend
-def test_a_lifespan_that_waits_for_ever_does_not_hold_up_a_signal(
-    virtual: VirtualBackend, when: str, signal: Callable[[Service], None], code: int
+async def test_a_lifespan_that_waits_for_ever_does_not_hold_up_a_signal(
+    when: str, signal: Callable[[Service], None], code: int
 ) -> None:
     @asynccontextmanager
     async def lifespan(session: AgentSession) -> AsyncIterator[None]:
@@ -34,13 +34,10 @@ def test_a_lifespan_that_waits_for_ever_does_not_hold_up_a_signal(
         yield
         await anyio.sleep_forever()
 
-    async def main() -> None:
-        host = Host()
-        async with anyio.create_task_group() as group:
-            host.start(Agent(answer, lifespan=lifespan), group)
-            await anyio.sleep(1)
-            signal(host.service)
-        host.end()
-        assert host.code == code
-
-    virtual.run(main)
+    host = Host()
+    async with anyio.create_task_group() as group:
+        host.start(Agent(answer, lifespan=lifespan), group)
+        await anyio.sleep(1)
+        signal(host.service)
+    host.end()
+    assert host.code == code

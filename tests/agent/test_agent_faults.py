@@ -46,7 +46,7 @@ async def allow(host: Host, question: dict[str, Any]) -> None:
 
 
 @every_virtual_backend
-def test_what_the_input_raises_is_raised_when_the_turn_is_finished(virtual: VirtualBackend) -> None:
+async def test_what_the_input_raises_is_raised_when_the_turn_is_finished() -> None:
     async def answer(turn: Turn) -> str:
         await anyio.sleep(1)
         return "done"
@@ -55,32 +55,26 @@ def test_what_the_input_raises_is_raised_when_the_turn_is_finished(virtual: Virt
         yield json.dumps(prompt("go")).encode() + b"\n"
         raise LookupError("the source")
 
-    async def main() -> None:
-        host = Host()
-        with pytest.raises(LookupError, match="the source"):
-            await Agent(answer).serve(source(), host)
-        assert [message["result"] for message in host.of("result")] == ["done"]
-        host.end()
-        host.input.close()
-
-    virtual.run(main)
+    host = Host()
+    with pytest.raises(LookupError, match="the source"):
+        await Agent(answer).serve(source(), host)
+    assert [message["result"] for message in host.of("result")] == ["done"]
+    host.end()
+    host.input.close()
 
 
 @every_virtual_backend
-def test_what_the_output_raises_is_raised_and_ends_the_agent(virtual: VirtualBackend) -> None:
+async def test_what_the_output_raises_is_raised_and_ends_the_agent() -> None:
     class Sink(Host):
         async def send(self, data: bytes) -> None:
             raise LookupError("the sink")
 
-    async def main() -> None:
-        host = Sink()
-        await host.tell(prompt("go"))
-        with pytest.raises(LookupError, match="the sink"):
-            await Agent(uses_a_tool).serve(host.input, host)
-        host.end()
-        host.input.close()
-
-    virtual.run(main)
+    host = Sink()
+    await host.tell(prompt("go"))
+    with pytest.raises(LookupError, match="the sink"):
+        await Agent(uses_a_tool).serve(host.input, host)
+    host.end()
+    host.input.close()
 
 
 def test_what_is_left_of_a_long_line_is_not_copied() -> None:
@@ -103,67 +97,55 @@ def test_what_is_left_of_a_long_line_is_not_copied() -> None:
 
 
 @every_virtual_backend
-def test_a_question_fails_whose_answer_stands_behind_too_many_prompts(virtual: VirtualBackend) -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool, options=ASKING)) as host:
-            await host.tell(prompt("go"))
-            question = await host.until("control_request/can_use_tool")
-            for number in range(2500):
-                await host.tell(prompt(f"{number}", shouldQuery=False))
-            await allow(host, question)
-            result = await host.until("result")
-            assert "Tool permission request failed" in result["result"]
-            await host.until("result", 2501)
-
-    virtual.run(main)
+async def test_a_question_fails_whose_answer_stands_behind_too_many_prompts() -> None:
+    async with hosted(Agent(uses_a_tool, options=ASKING)) as host:
+        await host.tell(prompt("go"))
+        question = await host.until("control_request/can_use_tool")
+        for number in range(2500):
+            await host.tell(prompt(f"{number}", shouldQuery=False))
+        await allow(host, question)
+        result = await host.until("result")
+        assert "Tool permission request failed" in result["result"]
+        await host.until("result", 2501)
 
 
 @pytest.mark.parametrize("known", [True, False])
 @every_virtual_backend
-def test_reading_stops_while_too_much_output_waits(virtual: VirtualBackend, known: bool) -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool, options=ASKING)) as host:
-            host.paused = anyio.Event()
-            text = "x" * 1_000_000
-            for _ in range(50):
-                # The agent echoes each prompt: because its uuid is already known, or because shouldQuery is false.
-                await host.tell(prompt(text, "same" if known else None, shouldQuery=False))
-            await anyio.sleep(1)
-            assert MAX_UNWRITTEN <= host.service.protocol.unwritten < MAX_UNWRITTEN + 2_000_000
-            assert host.unread > 20
-            host.paused.set()
-            host.paused = None
-            await host.until("user/replay", 50)
-
-    virtual.run(main)
+async def test_reading_stops_while_too_much_output_waits(known: bool) -> None:
+    async with hosted(Agent(uses_a_tool, options=ASKING)) as host:
+        host.paused = anyio.Event()
+        text = "x" * 1_000_000
+        for _ in range(50):
+            # The agent echoes each prompt: because its uuid is already known, or because shouldQuery is false.
+            await host.tell(prompt(text, "same" if known else None, shouldQuery=False))
+        await anyio.sleep(1)
+        assert MAX_UNWRITTEN <= host.service.protocol.unwritten < MAX_UNWRITTEN + 2_000_000
+        assert host.unread > 20
+        host.paused.set()
+        host.paused = None
+        await host.until("user/replay", 50)
 
 
 @every_backend
-def test_a_request_with_an_id_that_was_answered_is_another_one(backend: Backend) -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool)) as host:
-            for number, subtype in enumerate(("initialize", "set_model", "set_model", "interrupt", "interrupt"), 1):
-                await host.tell(host.ask("1", subtype))
-                await host.until("control_response/success", number)
-
-    backend.run(main)
+async def test_a_request_with_an_id_that_was_answered_is_another_one() -> None:
+    async with hosted(Agent(uses_a_tool)) as host:
+        for number, subtype in enumerate(("initialize", "set_model", "set_model", "interrupt", "interrupt"), 1):
+            await host.tell(host.ask("1", subtype))
+            await host.until("control_response/success", number)
 
 
 @every_virtual_backend
-def test_a_question_that_was_not_written_is_withdrawn_behind_it(virtual: VirtualBackend) -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool, options=ASKING)) as host:
-            host.paused = anyio.Event()
-            await host.tell(prompt("go", "u"))
-            await anyio.sleep(1)
-            await host.tell(host.ask("i", "interrupt"))
-            await anyio.sleep(1)
-            host.paused.set()
-            await host.until("result")
-            kinds = host.kinds
-            assert kinds.index("control_cancel_request") == kinds.index("control_request/can_use_tool") + 1
-
-    virtual.run(main)
+async def test_a_question_that_was_not_written_is_withdrawn_behind_it() -> None:
+    async with hosted(Agent(uses_a_tool, options=ASKING)) as host:
+        host.paused = anyio.Event()
+        await host.tell(prompt("go", "u"))
+        await anyio.sleep(1)
+        await host.tell(host.ask("i", "interrupt"))
+        await anyio.sleep(1)
+        host.paused.set()
+        await host.until("result")
+        kinds = host.kinds
+        assert kinds.index("control_cancel_request") == kinds.index("control_request/can_use_tool") + 1
 
 
 @every_backend
@@ -299,35 +281,32 @@ def test_a_function_whose_awaited_task_was_cancelled_has_failed(capsys: pytest.C
 
 
 @every_backend
-def test_a_plain_function_has_subagents(backend: Backend) -> None:
+async def test_a_plain_function_has_subagents() -> None:
     def answer(turn: Any) -> None:
         use = turn.use_tool("Task", {})
         with turn.subagent(use) as helper:
             helper.say("found")
         turn.tool_result(use, "found")
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            await host.tell(prompt("go"))
-        assert host.kinds == [
-            "system/init",
-            "assistant",
-            "system/task_started",
-            "assistant",
-            "system/task_notification",
-            "user/tool_result",
-            "result/success",
-        ]
-        assert (
-            host.of("assistant")[1]["parent_tool_use_id"]
-            == host.of("user/tool_result")[0]["message"]["content"][0]["tool_use_id"]
-        )
-
-    backend.run(main)
+    async with hosted(Agent(answer)) as host:
+        await host.tell(prompt("go"))
+    assert host.kinds == [
+        "system/init",
+        "assistant",
+        "system/task_started",
+        "assistant",
+        "system/task_notification",
+        "user/tool_result",
+        "result/success",
+    ]
+    assert (
+        host.of("assistant")[1]["parent_tool_use_id"]
+        == host.of("user/tool_result")[0]["message"]["content"][0]["tool_use_id"]
+    )
 
 
 @every_virtual_backend
-def test_an_interrupt_closes_all_that_a_subagent_has_open(virtual: VirtualBackend) -> None:
+async def test_an_interrupt_closes_all_that_a_subagent_has_open() -> None:
     async def forever(given: dict[str, Any]) -> None:
         await anyio.sleep_forever()
 
@@ -337,23 +316,20 @@ def test_an_interrupt_closes_all_that_a_subagent_has_open(virtual: VirtualBacken
             await helper.say("hello")
             await helper.run_tool("Bash", {}, forever)
 
-    async def main() -> None:
-        options = AgentOptions(include_partial_messages=True, permission_mode="bypassPermissions")
-        async with hosted(Agent(answer, options=options)) as host:
-            await host.tell(prompt("go"))
-            await host.until("assistant", 3)
-            await host.tell(host.ask("i", "interrupt"))
-            await host.until("result")
-        kinds = host.kinds
-        assert kinds.count("stream_event/message_start") == kinds.count("stream_event/message_stop") == 2
-        uses = [message["message"]["content"][0].get("id") for message in host.of("assistant")]
-        results = host.of("user/tool_result")
-        assert [one["message"]["content"][0]["tool_use_id"] for one in results] == [uses[2], uses[0]]
-        assert [one["parent_tool_use_id"] for one in results] == [uses[0], None]
-        assert [one["status"] for one in host.of("system/task_notification")] == ["stopped"]
-        assert kinds.count("user/text") == 1
-
-    virtual.run(main)
+    options = AgentOptions(include_partial_messages=True, permission_mode="bypassPermissions")
+    async with hosted(Agent(answer, options=options)) as host:
+        await host.tell(prompt("go"))
+        await host.until("assistant", 3)
+        await host.tell(host.ask("i", "interrupt"))
+        await host.until("result")
+    kinds = host.kinds
+    assert kinds.count("stream_event/message_start") == kinds.count("stream_event/message_stop") == 2
+    uses = [message["message"]["content"][0].get("id") for message in host.of("assistant")]
+    results = host.of("user/tool_result")
+    assert [one["message"]["content"][0]["tool_use_id"] for one in results] == [uses[2], uses[0]]
+    assert [one["parent_tool_use_id"] for one in results] == [uses[0], None]
+    assert [one["status"] for one in host.of("system/task_notification")] == ["stopped"]
+    assert kinds.count("user/text") == 1
 
 
 @every_virtual_backend
@@ -393,57 +369,45 @@ def test_an_iterable_that_makes_a_generator_is_closed(virtual: VirtualBackend) -
 # --- what a host says, once more
 
 
-def test_hooks_and_system_prompts_of_older_hosts_are_taken() -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool)) as host:
-            host.answers = lambda request: {"decision": "block", "reason": "no"}
-            hooks = {"user-prompt-submit": [{"matcher": None, "hookCallbackIds": ["h"]}]}
-            await host.tell(initialize(hooks=hooks, systemPrompt="Be brief."), prompt("go"))
-            await host.until("result")
-        assert host.of("control_response/success")
-        assert host.of("result")[0]["result"] == "UserPromptSubmit hook error: no"
-
-    ASYNCIO.run(main)
+async def test_hooks_and_system_prompts_of_older_hosts_are_taken() -> None:
+    async with hosted(Agent(uses_a_tool)) as host:
+        host.answers = lambda request: {"decision": "block", "reason": "no"}
+        hooks = {"user-prompt-submit": [{"matcher": None, "hookCallbackIds": ["h"]}]}
+        await host.tell(initialize(hooks=hooks, systemPrompt="Be brief."), prompt("go"))
+        await host.until("result")
+    assert host.of("control_response/success")
+    assert host.of("result")[0]["result"] == "UserPromptSubmit hook error: no"
 
 
-def test_a_known_request_that_cannot_be_read_is_refused_with_the_reason() -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool)) as host:
-            await host.tell(initialize(hooks=[]))
-        error = host.of("control_response/error")[0]["response"]["error"]
-        assert error.startswith("this control request cannot be read: ")
-        assert "hooks" in error
-
-    ASYNCIO.run(main)
+async def test_a_known_request_that_cannot_be_read_is_refused_with_the_reason() -> None:
+    async with hosted(Agent(uses_a_tool)) as host:
+        await host.tell(initialize(hooks=[]))
+    error = host.of("control_response/error")[0]["response"]["error"]
+    assert error.startswith("this control request cannot be read: ")
+    assert "hooks" in error
 
 
 TOOLS: list[Any] = [[1, {"name": "add"}], {"x": 1}, 5, None]
 
 
 @pytest.mark.parametrize("tools", TOOLS)
-def test_a_manifest_that_lists_no_tools_is_one_without_tools(tools: Any) -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool)) as host:
-            manifest = {"initializeResult": {}, "toolsListResult": {"tools": tools}}
-            await host.tell(initialize(sdkMcpServerManifests={"calc": manifest}), prompt("go"))
-        tool_names = host.of("system/init")[0]["tools"]
-        assert tool_names == (["mcp__calc__add"] if tools == TOOLS[0] else [])
-
-    ASYNCIO.run(main)
+async def test_a_manifest_that_lists_no_tools_is_one_without_tools(tools: Any) -> None:
+    async with hosted(Agent(uses_a_tool)) as host:
+        manifest = {"initializeResult": {}, "toolsListResult": {"tools": tools}}
+        await host.tell(initialize(sdkMcpServerManifests={"calc": manifest}), prompt("go"))
+    tool_names = host.of("system/init")[0]["tools"]
+    assert tool_names == (["mcp__calc__add"] if tools == TOOLS[0] else [])
 
 
-def test_what_is_known_of_mcp_servers_is_bounded() -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool)) as host:
-            large = {"initializeResult": {}, "toolsListResult": {"tools": [{"name": "x" * MAX_SERVER_BYTES}]}}
-            small = {"initializeResult": {}, "toolsListResult": {"tools": []}}
-            manifests = {"large": large, **{f"{number}": small for number in range(MAX_SERVERS + 10)}}
-            await host.tell(initialize(sdkMcpServerManifests=manifests), prompt("go"))
-        servers = host.of("system/init")[0]["mcp_servers"]
-        assert len(servers) == MAX_SERVERS
-        assert [server["name"] for server in servers if server["status"] == "failed"] == ["large"]
-
-    ASYNCIO.run(main)
+async def test_what_is_known_of_mcp_servers_is_bounded() -> None:
+    async with hosted(Agent(uses_a_tool)) as host:
+        large = {"initializeResult": {}, "toolsListResult": {"tools": [{"name": "x" * MAX_SERVER_BYTES}]}}
+        small = {"initializeResult": {}, "toolsListResult": {"tools": []}}
+        manifests = {"large": large, **{f"{number}": small for number in range(MAX_SERVERS + 10)}}
+        await host.tell(initialize(sdkMcpServerManifests=manifests), prompt("go"))
+    servers = host.of("system/init")[0]["mcp_servers"]
+    assert len(servers) == MAX_SERVERS
+    assert [server["name"] for server in servers if server["status"] == "failed"] == ["large"]
 
 
 def test_the_tools_that_answers_allow_are_bounded() -> None:
@@ -456,39 +420,30 @@ def test_the_tools_that_answers_allow_are_bounded() -> None:
     assert session.may_use(f"Tool{MAX_ALLOWED}") is None
 
 
-def test_a_mode_that_there_is_not_is_not_set() -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool, options=ASKING)) as host:
-            update = {"type": "setMode", "mode": "other", "destination": "session"}
-            host.answers = lambda request: {"behavior": "allow", "updatedPermissions": [update]}
-            await host.tell(prompt("go"))
-            await host.until("result/success")
-            assert host.service.session.permission_mode == "default"
-
-    ASYNCIO.run(main)
+async def test_a_mode_that_there_is_not_is_not_set() -> None:
+    async with hosted(Agent(uses_a_tool, options=ASKING)) as host:
+        update = {"type": "setMode", "mode": "other", "destination": "session"}
+        host.answers = lambda request: {"behavior": "allow", "updatedPermissions": [update]}
+        await host.tell(prompt("go"))
+        await host.until("result/success")
+        assert host.service.session.permission_mode == "default"
 
 
 @pytest.mark.parametrize("subtype", ["interrupt", "set_model", "initialize", "other"])
 @pytest.mark.parametrize("request_id", ["\0json:{", "\0json:5", "\0"])
-def test_any_text_is_an_id(subtype: str, request_id: str) -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool)) as host:
-            await host.tell(host.ask(request_id, subtype), prompt("go"))
-        assert host.of("control_response")[0]["response"]["request_id"] == request_id
-        assert len(host.of("result")) == 1
-
-    ASYNCIO.run(main)
+async def test_any_text_is_an_id(subtype: str, request_id: str) -> None:
+    async with hosted(Agent(uses_a_tool)) as host:
+        await host.tell(host.ask(request_id, subtype), prompt("go"))
+    assert host.of("control_response")[0]["response"]["request_id"] == request_id
+    assert len(host.of("result")) == 1
 
 
-def test_an_integer_of_any_length_is_a_number() -> None:
-    async def main() -> None:
-        async with hosted(Agent(uses_a_tool)) as host:
-            await host.send_bytes(b'{"n":' + b"9" * 5000 + b"}\n")
-            await host.tell(prompt("go"))
-        assert host.code == 0
-        assert len(host.of("result")) == 1
-
-    ASYNCIO.run(main)
+async def test_an_integer_of_any_length_is_a_number() -> None:
+    async with hosted(Agent(uses_a_tool)) as host:
+        await host.send_bytes(b'{"n":' + b"9" * 5000 + b"}\n")
+        await host.tell(prompt("go"))
+    assert host.code == 0
+    assert len(host.of("result")) == 1
 
 
 # --- dialects

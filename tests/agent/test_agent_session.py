@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from agent_host import hosted, prompt
-from async_backends import ASYNCIO, Backend, every_backend
+from async_backends import ASYNCIO, every_backend
 from claude_wire import (
     AssistantMessage,
     ClaudeOptions,
@@ -44,7 +44,7 @@ ASKING = ClaudeOptions(permission_prompt_tool="stdio", include_partial_messages=
 
 
 @every_backend
-def test_a_session_talks_with_an_agent(backend: Backend) -> None:
+async def test_a_session_talks_with_an_agent() -> None:
     seen: list[str] = []
 
     async def answer(turn: Turn) -> str | None:
@@ -57,34 +57,31 @@ def test_a_session_talks_with_an_agent(backend: Backend) -> None:
     async def guard(request: Any) -> Any:
         seen.append(request.input.tool_name)
 
-    async def main() -> None:
-        def decide(request: Any) -> Any:
-            return request.allow({"command": "ls -l"})
+    def decide(request: Any) -> Any:
+        return request.allow({"command": "ls -l"})
 
-        hooks = {"PreToolUse": [HookMatcher(guard)]}
-        async with open_agent(answer, ASKING, can_use_tool=decide, hooks=hooks) as session:
-            assert session.info is not None
-            assert session.info.claude_code_version
-            result = await session.ask("go")
-            assert result.result == "ran ls -l"
-            assert seen == ["Bash"]
-            await session.set_model("other")
-            await session.set_permission_mode("bypassPermissions")
-            assert (await session.request(McpStatusRequest())).mcpServers == []
-            result = await session.ask("again")
-            assert result.result == "ran ls"
-            await session.query("sleep")
-            await session.query("last")
-            results: list[ResultMessage] = []
-            async for message in session.receive_run():
-                if isinstance(message, messages.InitMessage) and not results:
-                    await session.request(InterruptRequest())
-                elif isinstance(message, ResultMessage):
-                    results.append(message)
-            assert [one.ok for one in results] == [False, True]
-            assert isinstance(results[0].to_error(), TurnCancelledError)
-
-    backend.run(main)
+    hooks = {"PreToolUse": [HookMatcher(guard)]}
+    async with open_agent(answer, ASKING, can_use_tool=decide, hooks=hooks) as session:
+        assert session.info is not None
+        assert session.info.claude_code_version
+        result = await session.ask("go")
+        assert result.result == "ran ls -l"
+        assert seen == ["Bash"]
+        await session.set_model("other")
+        await session.set_permission_mode("bypassPermissions")
+        assert (await session.request(McpStatusRequest())).mcpServers == []
+        result = await session.ask("again")
+        assert result.result == "ran ls"
+        await session.query("sleep")
+        await session.query("last")
+        results: list[ResultMessage] = []
+        async for message in session.receive_run():
+            if isinstance(message, messages.InitMessage) and not results:
+                await session.request(InterruptRequest())
+            elif isinstance(message, ResultMessage):
+                results.append(message)
+        assert [one.ok for one in results] == [False, True]
+        assert isinstance(results[0].to_error(), TurnCancelledError)
 
 
 INFO = {"name": "calc", "version": "1"}
@@ -120,26 +117,23 @@ async def _add(turn: Turn) -> str:
 
 
 @every_backend
-def test_mcp_servers_come_and_go_in_mid_session(backend: Backend) -> None:
-    async def main() -> None:
-        first, calc = Calculator(), Calculator()
-        options = ClaudeOptions(permission_mode="bypassPermissions")
-        async with open_agent(_add, options, mcp_servers={"first": first}) as session:
-            stdio = McpStdioServerConfig(command="no-such-program")
-            answer = await session.set_mcp_servers({"calc": calc, "other": stdio})
-            assert (answer.added, answer.removed, list(answer.errors)) == (["calc"], ["first"], ["other"])
-            while first.open:
-                await anyio.sleep(0)
-            assert "3" in str((await session.ask("go")).result)
-            assert (await session.set_mcp_servers({"calc": calc})).added == []
-            with pytest.raises(ValueError, match="already names another server"):
-                await session.set_mcp_servers({"calc": Calculator()})
-            with pytest.raises(TypeError, match="must be an McpServer"):
-                await session.set_mcp_servers({"calc": Calculator})  # type: ignore[dict-item]
-            assert calc.open
-        assert not calc.open
-
-    backend.run(main)
+async def test_mcp_servers_come_and_go_in_mid_session() -> None:
+    first, calc = Calculator(), Calculator()
+    options = ClaudeOptions(permission_mode="bypassPermissions")
+    async with open_agent(_add, options, mcp_servers={"first": first}) as session:
+        stdio = McpStdioServerConfig(command="no-such-program")
+        answer = await session.set_mcp_servers({"calc": calc, "other": stdio})
+        assert (answer.added, answer.removed, list(answer.errors)) == (["calc"], ["first"], ["other"])
+        while first.open:
+            await anyio.sleep(0)
+        assert "3" in str((await session.ask("go")).result)
+        assert (await session.set_mcp_servers({"calc": calc})).added == []
+        with pytest.raises(ValueError, match="already names another server"):
+            await session.set_mcp_servers({"calc": Calculator()})
+        with pytest.raises(TypeError, match="must be an McpServer"):
+            await session.set_mcp_servers({"calc": Calculator})  # type: ignore[dict-item]
+        assert calc.open
+    assert not calc.open
 
 
 class Gated(Calculator):
@@ -172,106 +166,91 @@ async def all_connected(session: Any, names: list[str]) -> None:
 
 @every_backend
 @pytest.mark.parametrize("method", ["initialize", "tools/list"])
-def test_a_server_that_replaces_another_one_gets_its_own_handshake_only(backend: Backend, method: str) -> None:
-    async def main() -> None:
-        old, new = Gated(method), Gated("initialize")
-        async with open_agent(_add) as session:
-            await session.set_mcp_servers({"a": old})
-            await old.asked.wait()
-            await session.set_mcp_servers({})
-            await session.set_mcp_servers({"a": new})
-            await new.asked.wait()
-            old.go.set()
-            await anyio.wait_all_tasks_blocked()
-            assert new.methods == ["initialize"]
-            new.go.set()
-            await all_connected(session, ["a"])
-        assert new.methods == HANDSHAKE
-
-    backend.run(main)
+async def test_a_server_that_replaces_another_one_gets_its_own_handshake_only(method: str) -> None:
+    old, new = Gated(method), Gated("initialize")
+    async with open_agent(_add) as session:
+        await session.set_mcp_servers({"a": old})
+        await old.asked.wait()
+        await session.set_mcp_servers({})
+        await session.set_mcp_servers({"a": new})
+        await new.asked.wait()
+        old.go.set()
+        await anyio.wait_all_tasks_blocked()
+        assert new.methods == ["initialize"]
+        new.go.set()
+        await all_connected(session, ["a"])
+    assert new.methods == HANDSHAKE
 
 
 @every_backend
-def test_a_server_that_is_added_during_the_first_handshakes_stops_none_of_them(backend: Backend) -> None:
-    async def main() -> None:
-        servers = {"a": Gated("tools/list"), "c": Gated()}
-        added = Gated()
-        async with open_agent(_add, mcp_servers=servers) as session:
-            await servers["a"].asked.wait()
-            await session.set_mcp_servers({**servers, "b": added})
-            servers["a"].go.set()
-            await all_connected(session, ["a", "b", "c"])
-        assert [one.methods for one in (*servers.values(), added)] == [HANDSHAKE] * 3
-
-    backend.run(main)
+async def test_a_server_that_is_added_during_the_first_handshakes_stops_none_of_them() -> None:
+    servers = {"a": Gated("tools/list"), "c": Gated()}
+    added = Gated()
+    async with open_agent(_add, mcp_servers=servers) as session:
+        await servers["a"].asked.wait()
+        await session.set_mcp_servers({**servers, "b": added})
+        servers["a"].go.set()
+        await all_connected(session, ["a", "b", "c"])
+    assert [one.methods for one in (*servers.values(), added)] == [HANDSHAKE] * 3
 
 
 @every_backend
-def test_mcp_servers_that_an_agent_refuses_are_closed(backend: Backend) -> None:
+async def test_mcp_servers_that_an_agent_refuses_are_closed() -> None:
     def refuse(request: McpSetServersRequest) -> None:
         raise ValueError("not today")
 
-    async def main() -> None:
-        first, calc = Calculator(), Calculator()
-        agent = Agent(_add, requests={McpSetServersRequest: refuse})
-        async with open_agent(agent, mcp_servers={"first": first}) as session:
-            with pytest.raises(RequestRefusedError, match="not today"):
-                await session.set_mcp_servers({"calc": calc})
-            while calc.open:
-                await anyio.sleep(0)
-            assert first.open
-        assert not first.open
-
-    backend.run(main)
+    first, calc = Calculator(), Calculator()
+    agent = Agent(_add, requests={McpSetServersRequest: refuse})
+    async with open_agent(agent, mcp_servers={"first": first}) as session:
+        with pytest.raises(RequestRefusedError, match="not today"):
+            await session.set_mcp_servers({"calc": calc})
+        while calc.open:
+            await anyio.sleep(0)
+        assert first.open
+    assert not first.open
 
 
-def test_the_tools_of_an_mcp_server_are_asked_for_where_the_host_says_so() -> None:
-    async def main() -> None:
-        asked: list[str] = []
+async def test_the_tools_of_an_mcp_server_are_asked_for_where_the_host_says_so() -> None:
+    asked: list[str] = []
 
-        def decide(request: Any) -> Any:
-            asked.append(request.tool_name)
-            return request.allow()
+    def decide(request: Any) -> Any:
+        asked.append(request.tool_name)
+        return request.allow()
 
-        options = ClaudeOptions(permission_mode="bypassPermissions")
-        async with open_agent(_add, options, can_use_tool=decide, mcp_servers={"calc": Calculator()}) as session:
-            for mode, expected in ((None, 0), ("default", 1), ("auto", 2), (None, 2)):
-                assert await session.request(SetMcpPermissionModeOverrideRequest(serverName="calc", mode=mode)) == {}
-                await session.ask("go")
-                assert asked == ["mcp__calc__add"] * expected
-            with pytest.raises(RequestRefusedError, match="default, auto or null"):
-                await session.request(SetMcpPermissionModeOverrideRequest(serverName="calc", mode="plan"))
-            other = SetMcpPermissionModeOverrideRequest(serverName="clac", mode="default")
-            assert "clac" in (await session.request(other))["warning"]
-            for number in range(127):
-                await session.request(SetMcpPermissionModeOverrideRequest(serverName=f"s{number}", mode="default"))
-            with pytest.raises(RequestRefusedError, match="too many"):
-                await session.request(SetMcpPermissionModeOverrideRequest(serverName="more", mode="default"))
-
-    ASYNCIO.run(main)
+    options = ClaudeOptions(permission_mode="bypassPermissions")
+    async with open_agent(_add, options, can_use_tool=decide, mcp_servers={"calc": Calculator()}) as session:
+        for mode, expected in ((None, 0), ("default", 1), ("auto", 2), (None, 2)):
+            assert await session.request(SetMcpPermissionModeOverrideRequest(serverName="calc", mode=mode)) == {}
+            await session.ask("go")
+            assert asked == ["mcp__calc__add"] * expected
+        with pytest.raises(RequestRefusedError, match="default, auto or null"):
+            await session.request(SetMcpPermissionModeOverrideRequest(serverName="calc", mode="plan"))
+        other = SetMcpPermissionModeOverrideRequest(serverName="clac", mode="default")
+        assert "clac" in (await session.request(other))["warning"]
+        for number in range(127):
+            await session.request(SetMcpPermissionModeOverrideRequest(serverName=f"s{number}", mode="default"))
+        with pytest.raises(RequestRefusedError, match="too many"):
+            await session.request(SetMcpPermissionModeOverrideRequest(serverName="more", mode="default"))
 
 
-def test_a_server_with_two_underscores_in_its_name_has_tools_and_overrides() -> None:
+async def test_a_server_with_two_underscores_in_its_name_has_tools_and_overrides() -> None:
     async def use(turn: Turn) -> str:
         return str((await turn.run_tool("mcp__a__b__add")).content)
 
-    async def main() -> None:
-        asked: list[str] = []
+    asked: list[str] = []
 
-        def decide(request: Any) -> Any:
-            asked.append(request.tool_name)
-            return request.allow()
+    def decide(request: Any) -> Any:
+        asked.append(request.tool_name)
+        return request.allow()
 
-        options = ClaudeOptions(permission_mode="bypassPermissions")
-        servers = {"a": Calculator(), "a__b": Calculator()}
-        async with open_agent(use, options, can_use_tool=decide, mcp_servers=servers) as session:
-            assert "3" in str((await session.ask("go")).result)
-            assert asked == []
-            await session.request(SetMcpPermissionModeOverrideRequest(serverName="a__b", mode="default"))
-            assert "3" in str((await session.ask("go")).result)
-            assert asked == ["mcp__a__b__add"]
-
-    ASYNCIO.run(main)
+    options = ClaudeOptions(permission_mode="bypassPermissions")
+    servers = {"a": Calculator(), "a__b": Calculator()}
+    async with open_agent(use, options, can_use_tool=decide, mcp_servers=servers) as session:
+        assert "3" in str((await session.ask("go")).result)
+        assert asked == []
+        await session.request(SetMcpPermissionModeOverrideRequest(serverName="a__b", mode="default"))
+        assert "3" in str((await session.ask("go")).result)
+        assert asked == ["mcp__a__b__add"]
 
 
 @pytest.mark.parametrize(
@@ -311,44 +290,38 @@ def test_a_rule_is_for_a_tool_or_for_all_tools_of_a_server(rule: str, name: str,
     assert refused.may_use(name) is not applies
 
 
-def test_an_agent_says_what_its_session_has_used() -> None:
+async def test_an_agent_says_what_its_session_has_used() -> None:
     async def answer(turn: Turn) -> str:
         turn.usage(input_tokens=5, output_tokens=7, cost_usd=0.25, model="small")
         return "done"
 
-    async def main() -> None:
-        async with open_agent(answer) as session:
-            await session.ask("go")
-            await session.ask("go")
-            usage = (await session.request(GetUsageRequest(skip_behaviors=True))).session
-            assert usage is not None
-            assert usage.total_cost_usd == 0.5
-            assert usage.model_usage["small"].outputTokens == 14
-
-    ASYNCIO.run(main)
+    async with open_agent(answer) as session:
+        await session.ask("go")
+        await session.ask("go")
+        usage = (await session.request(GetUsageRequest(skip_behaviors=True))).session
+        assert usage is not None
+        assert usage.total_cost_usd == 0.5
+        assert usage.model_usage["small"].outputTokens == 14
 
 
 @every_backend
-def test_a_session_asks_many_prompts_at_once(backend: Backend) -> None:
+async def test_a_session_asks_many_prompts_at_once() -> None:
     async def answer(turn: Turn) -> str:
         await anyio.sleep(0)
         return turn.text
 
-    async def main() -> None:
-        async with open_agent(answer, ASKING) as session:
-            for number in range(20):
-                await session.query(UserMessage.of(str(number), uuid=f"u{number}"))
-            texts: list[str] = []
-            async for message in session.receive_run():
-                if isinstance(message, ResultMessage):
-                    texts += (message.result or "").split("\n")
-            assert texts == [str(number) for number in range(20)]
-
-    backend.run(main)
+    async with open_agent(answer, ASKING) as session:
+        for number in range(20):
+            await session.query(UserMessage.of(str(number), uuid=f"u{number}"))
+        texts: list[str] = []
+        async for message in session.receive_run():
+            if isinstance(message, ResultMessage):
+                texts += (message.result or "").split("\n")
+        assert texts == [str(number) for number in range(20)]
 
 
 @every_backend
-def test_a_prompt_from_before_a_resume_begins_no_turn(backend: Backend) -> None:
+async def test_a_prompt_from_before_a_resume_begins_no_turn() -> None:
     @asynccontextmanager
     async def lifespan(session: AgentSession) -> AsyncIterator[None]:
         session.answered.add("old")
@@ -357,13 +330,10 @@ def test_a_prompt_from_before_a_resume_begins_no_turn(backend: Backend) -> None:
     async def answer(turn: Turn) -> str:
         return turn.text
 
-    async def main() -> None:
-        async with open_agent(Agent(answer, lifespan=lifespan), ASKING) as session:
-            with pytest.raises(PromptAnsweredError):
-                await session.ask(UserMessage.of("again", uuid="old"))
-            assert (await session.ask("new")).result == "new"
-
-    backend.run(main)
+    async with open_agent(Agent(answer, lifespan=lifespan), ASKING) as session:
+        with pytest.raises(PromptAnsweredError):
+            await session.ask(UserMessage.of("again", uuid="old"))
+        assert (await session.ask("new")).result == "new"
 
 
 # --- every block and every request has a row
@@ -373,7 +343,7 @@ REQUESTS = [info.cls for info in msgspec.inspect.type_info(ControlRequestPayload
 
 
 @pytest.mark.parametrize("cls", [info.cls for info in BLOCKS], ids=lambda cls: cls.__name__)
-def test_every_block_that_an_agent_says_is_read_as_it_was(cls: type) -> None:
+async def test_every_block_that_an_agent_says_is_read_as_it_was(cls: type) -> None:
     blocks = [msgspec.convert(make(cls), ContentBlock) for make in (minimal, full)]
 
     async def answer(turn: Turn) -> None:
@@ -382,20 +352,17 @@ def test_every_block_that_an_agent_says_is_read_as_it_was(cls: type) -> None:
         use = await turn.use_tool("T", {})
         await turn.tool_result(use, blocks)
 
-    async def main() -> None:
-        async with open_agent(answer, ClaudeOptions(include_partial_messages=True)) as session:
-            await session.query("go")
-            said: list[Any] = []
-            results: list[Any] = []
-            async for message in session.receive_run():
-                if isinstance(message, AssistantMessage):
-                    said += message.content
-                elif isinstance(message, UserMessage):
-                    results += message.tool_results[0].content or []
-        assert said[:-1] == blocks
-        assert results == blocks
-
-    ASYNCIO.run(main)
+    async with open_agent(answer, ClaudeOptions(include_partial_messages=True)) as session:
+        await session.query("go")
+        said: list[Any] = []
+        results: list[Any] = []
+        async for message in session.receive_run():
+            if isinstance(message, AssistantMessage):
+                said += message.content
+            elif isinstance(message, UserMessage):
+                results += message.tool_results[0].content or []
+    assert said[:-1] == blocks
+    assert results == blocks
 
 
 @pytest.mark.parametrize("cls", REQUESTS, ids=lambda cls: cls.__name__)

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from agent_host import hosted, initialize, prompt
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from claude_wire.agent import Agent, AgentOptions, Turn
 
 STREAMED = AgentOptions(include_partial_messages=True)
@@ -16,33 +16,30 @@ ASKING = AgentOptions(permission_prompt_tool="stdio")
 
 
 @every_backend
-def test_a_turn_has_its_frames_in_the_order_of_the_cli(backend: Backend) -> None:
+async def test_a_turn_has_its_frames_in_the_order_of_the_cli() -> None:
     async def answer(turn: Turn) -> None:
         await turn.say(f"You said {turn.text}")
 
-    async def main() -> None:
-        async with hosted(Agent(answer, options=AgentOptions(replay_user_messages=True))) as host:
-            await host.tell(prompt("hello", "u1"))
-            await host.until("command_lifecycle/completed")
-        assert host.code == 0
-        assert host.kinds == [
-            "command_lifecycle/queued",
-            "command_lifecycle/started",
-            "system/init",
-            "user/replay",
-            "assistant",
-            "result/success",
-            "command_lifecycle/completed",
-        ]
-        result = host.messages[5]
-        assert result["result"] == "You said hello"
-        assert result["user_message_uuids"] == ["u1"]
-
-    backend.run(main)
+    async with hosted(Agent(answer, options=AgentOptions(replay_user_messages=True))) as host:
+        await host.tell(prompt("hello", "u1"))
+        await host.until("command_lifecycle/completed")
+    assert host.code == 0
+    assert host.kinds == [
+        "command_lifecycle/queued",
+        "command_lifecycle/started",
+        "system/init",
+        "user/replay",
+        "assistant",
+        "result/success",
+        "command_lifecycle/completed",
+    ]
+    result = host.messages[5]
+    assert result["result"] == "You said hello"
+    assert result["user_message_uuids"] == ["u1"]
 
 
 @every_backend
-def test_what_is_streamed_is_one_block(backend: Backend) -> None:
+async def test_what_is_streamed_is_one_block() -> None:
     async def words() -> Any:
         yield "three "
         yield "four"
@@ -53,31 +50,28 @@ def test_what_is_streamed_is_one_block(backend: Backend) -> None:
         await turn.stream(words())
         await turn.stream("five")
 
-    async def main() -> None:
-        async with hosted(Agent(answer, options=STREAMED)) as host:
-            await host.tell(prompt("go"))
-        block = ["stream_event/content_block_start", *["stream_event/content_block_delta"] * 4, "assistant"]
-        assert host.kinds == [
-            "system/init",
-            "stream_event/message_start",
-            *block,
-            "stream_event/content_block_stop",
-            "stream_event/content_block_start",
-            "stream_event/content_block_delta",
-            "assistant",
-            "stream_event/content_block_stop",
-            "stream_event/message_delta",
-            "stream_event/message_stop",
-            "result/success",
-        ]
-        said = [message["message"]["content"] for message in host.of("assistant")]
-        assert said == [[{"type": "text", "text": "one two three four"}], [{"type": "text", "text": "five"}]]
-
-    backend.run(main)
+    async with hosted(Agent(answer, options=STREAMED)) as host:
+        await host.tell(prompt("go"))
+    block = ["stream_event/content_block_start", *["stream_event/content_block_delta"] * 4, "assistant"]
+    assert host.kinds == [
+        "system/init",
+        "stream_event/message_start",
+        *block,
+        "stream_event/content_block_stop",
+        "stream_event/content_block_start",
+        "stream_event/content_block_delta",
+        "assistant",
+        "stream_event/content_block_stop",
+        "stream_event/message_delta",
+        "stream_event/message_stop",
+        "result/success",
+    ]
+    said = [message["message"]["content"] for message in host.of("assistant")]
+    assert said == [[{"type": "text", "text": "one two three four"}], [{"type": "text", "text": "five"}]]
 
 
 @every_backend
-def test_a_tool_is_run_with_the_input_that_the_host_allows(backend: Backend) -> None:
+async def test_a_tool_is_run_with_the_input_that_the_host_allows() -> None:
     ran: list[Any] = []
 
     async def shell(given: dict[str, Any]) -> str:
@@ -94,46 +88,37 @@ def test_a_tool_is_run_with_the_input_that_the_host_allows(backend: Backend) -> 
             return {"behavior": "allow", "updatedInput": {"command": "ls -l"}}
         return {"behavior": "deny", "message": "Not today"}
 
-    async def main() -> None:
-        async with hosted(Agent(answer, options=ASKING)) as host:
-            host.answers = decide
-            await host.tell(prompt("go"))
-            await host.until("result")
-        assert ran == [{"command": "ls -l"}]
-        use = ["assistant", "control_request/can_use_tool", "user/tool_result"]
-        assert host.kinds == ["system/init", *use, *use, "assistant", "result/success"]
-        result = host.of("result")[0]
-        assert result["result"] == "True False Not today"
-        assert result["num_turns"] == 3
-        assert [denial["tool_input"] for denial in result["permission_denials"]] == [{"command": "rm"}]
-        allowed, denied = host.of("user")
-        assert "tool_result_meta" not in allowed
-        (meta,) = denied["tool_result_meta"]
-        assert meta == {
-            "id": denied["message"]["content"][0]["tool_use_id"],
-            "permission_decision": {"decision": "reject"},
-        }
-
-    backend.run(main)
+    async with hosted(Agent(answer, options=ASKING)) as host:
+        host.answers = decide
+        await host.tell(prompt("go"))
+        await host.until("result")
+    assert ran == [{"command": "ls -l"}]
+    use = ["assistant", "control_request/can_use_tool", "user/tool_result"]
+    assert host.kinds == ["system/init", *use, *use, "assistant", "result/success"]
+    result = host.of("result")[0]
+    assert result["result"] == "True False Not today"
+    assert result["num_turns"] == 3
+    assert [denial["tool_input"] for denial in result["permission_denials"]] == [{"command": "rm"}]
+    allowed, denied = host.of("user")
+    assert "tool_result_meta" not in allowed
+    (meta,) = denied["tool_result_meta"]
+    assert meta == {"id": denied["message"]["content"][0]["tool_use_id"], "permission_decision": {"decision": "reject"}}
 
 
 @every_backend
-def test_prompts_that_wait_are_one_turn(backend: Backend) -> None:
+async def test_prompts_that_wait_are_one_turn() -> None:
     async def answer(turn: Turn) -> str:
         return f"<{turn.text}>"
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            lines = [prompt("one", "a"), prompt("two", "b"), prompt([{"type": "text", "text": "three"}], "c")]
-            await host.tell(initialize(), *lines)
-        assert [message["result"] for message in host.of("result")] == ["<one>", "<two\nthree>"]
-        assert host.of("result")[1]["user_message_uuids"] == ["b", "c"]
-
-    backend.run(main)
+    async with hosted(Agent(answer)) as host:
+        lines = [prompt("one", "a"), prompt("two", "b"), prompt([{"type": "text", "text": "three"}], "c")]
+        await host.tell(initialize(), *lines)
+    assert [message["result"] for message in host.of("result")] == ["<one>", "<two\nthree>"]
+    assert host.of("result")[1]["user_message_uuids"] == ["b", "c"]
 
 
 @every_backend
-def test_a_turn_waits_for_its_host_until_the_last_of_its_questions_has_an_answer(backend: Backend) -> None:
+async def test_a_turn_waits_for_its_host_until_the_last_of_its_questions_has_an_answer() -> None:
     async def answer(turn: Turn) -> None:
         async def ask() -> None:
             await turn.elicit("Who are you?")
@@ -143,39 +128,33 @@ def test_a_turn_waits_for_its_host_until_the_last_of_its_questions_has_an_answer
             group.start_soon(ask)
             group.start_soon(ask)
 
-    async def main() -> None:
-        async with hosted(Agent(answer, options=AgentOptions(reads_session_state=True))) as host:
-            await host.tell(prompt("go"))
-            await host.until("control_request", 2)
-            for number, asked in enumerate(host.of("control_request"), 1):
-                states = [message["state"] for message in host.of("system/session_state_changed")]
-                assert states == ["running", "requires_action"]
-                done = {"subtype": "success", "request_id": asked["request_id"], "response": {"action": "cancel"}}
-                await host.tell({"type": "control_response", "response": done})
-                await host.until("assistant", number)
-        states = [message["state"] for message in host.of("system/session_state_changed")]
-        assert states == ["running", "requires_action", "running", "idle"]
-
-    backend.run(main)
+    async with hosted(Agent(answer, options=AgentOptions(reads_session_state=True))) as host:
+        await host.tell(prompt("go"))
+        await host.until("control_request", 2)
+        for number, asked in enumerate(host.of("control_request"), 1):
+            states = [message["state"] for message in host.of("system/session_state_changed")]
+            assert states == ["running", "requires_action"]
+            done = {"subtype": "success", "request_id": asked["request_id"], "response": {"action": "cancel"}}
+            await host.tell({"type": "control_response", "response": done})
+            await host.until("assistant", number)
+    states = [message["state"] for message in host.of("system/session_state_changed")]
+    assert states == ["running", "requires_action", "running", "idle"]
 
 
 @every_backend
-def test_an_agent_serves_pipes(backend: Backend) -> None:
+async def test_an_agent_serves_pipes() -> None:
     async def answer(turn: Turn) -> None:
         await turn.say("é\u2028" * 1000)
 
-    async def main() -> None:
-        from_host, to_agent = os.pipe()
-        from_agent, to_host = os.pipe()
-        os.write(to_agent, b'{"type":"user","message":{"role":"user","content":"hi"}}\n')
-        os.close(to_agent)
-        assert await Agent(answer).serve(from_host, to_host) == 0
-        assert os.get_blocking(to_host) is True
-        os.close(to_host)
-        with open(from_agent, "rb") as file:
-            lines = file.read().split(b"\n")
-        assert len(lines) == 4
-        assert b"\xe2\x80\xa8" not in lines[1]
-        os.close(from_host)
-
-    backend.run(main)
+    from_host, to_agent = os.pipe()
+    from_agent, to_host = os.pipe()
+    os.write(to_agent, b'{"type":"user","message":{"role":"user","content":"hi"}}\n')
+    os.close(to_agent)
+    assert await Agent(answer).serve(from_host, to_host) == 0
+    assert os.get_blocking(to_host) is True
+    os.close(to_host)
+    with open(from_agent, "rb") as file:
+        lines = file.read().split(b"\n")
+    assert len(lines) == 4
+    assert b"\xe2\x80\xa8" not in lines[1]
+    os.close(from_host)

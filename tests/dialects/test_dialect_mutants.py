@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from claude_wire import ControlRequest, ControlResponse, Decoder, MessageStream, ResultMessage, Session
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, Dialect
 from claude_wire.messages import GetStatusRequest, InterruptRequest
@@ -55,21 +55,18 @@ def test_no_line_breaks_a_connection(dialect: Dialect) -> None:
 
 @every_backend
 @pytest.mark.parametrize("dialect", [CLASSIC, MIRIAD, JSON_RPC, AUTO], ids=str)
-def test_a_session_reads_on_behind_wrong_lines(backend: Backend, dialect: Dialect) -> None:
-    async def main() -> None:
-        peer = LinePeer()
-        allow = (lambda request: request.allow()) if dialect is CLASSIC else None
-        async with peer.session(dialect=dialect, can_use_tool=allow) as session:
-            for line in mutants(LINES, 2, 400):
-                peer.output.write(line.replace(b"\n", b" ") + b"\n")
-            last = '{"type":"result","subtype":"success","result":"the last one"}'
-            peer.say(f'{{"jsonrpc":"2.0","id":"x","result":{last}}}' if dialect is JSON_RPC else last)
-            await anyio.wait_all_tasks_blocked()  # lets the session read some lines ahead
-            async for message in session:
-                if isinstance(message, ResultMessage) and message.result == "the last one":
-                    break
-
-    backend.run(main)
+async def test_a_session_reads_on_behind_wrong_lines(dialect: Dialect) -> None:
+    peer = LinePeer()
+    allow = (lambda request: request.allow()) if dialect is CLASSIC else None
+    async with peer.session(dialect=dialect, can_use_tool=allow) as session:
+        for line in mutants(LINES, 2, 400):
+            peer.output.write(line.replace(b"\n", b" ") + b"\n")
+        last = '{"type":"result","subtype":"success","result":"the last one"}'
+        peer.say(f'{{"jsonrpc":"2.0","id":"x","result":{last}}}' if dialect is JSON_RPC else last)
+        await anyio.wait_all_tasks_blocked()  # lets the session read some lines ahead
+        async for message in session:
+            if isinstance(message, ResultMessage) and message.result == "the last one":
+                break
 
 
 @every_virtual_backend

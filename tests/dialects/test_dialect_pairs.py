@@ -149,32 +149,26 @@ def test_each_host_understands_its_agent(
 
 
 @every_virtual_backend
-def test_prompts_that_wait_in_the_queue_of_classic_are_waited_for(virtual: VirtualBackend) -> None:
-    async def main() -> None:
-        peer = LinePeer()
-        async with peer.session(dialect=CLASSIC) as session, anyio.create_task_group() as group:
-            for text in ("a", "b", "c"):
-                await session.query(text)
+async def test_prompts_that_wait_in_the_queue_of_classic_are_waited_for() -> None:
+    peer = LinePeer()
+    async with peer.session(dialect=CLASSIC) as session, anyio.create_task_group() as group:
+        for text in ("a", "b", "c"):
+            await session.query(text)
 
-            async def answer() -> None:
-                peer.say({"type": "system", "subtype": "init", "session_id": "s"})
-                for _ in range(3):
-                    await anyio.sleep(1000)  # longer than a host waits for the turn after an init
-                    peer.say({"type": "result", "subtype": "success"})
+        async def answer() -> None:
+            peer.say({"type": "system", "subtype": "init", "session_id": "s"})
+            for _ in range(3):
+                await anyio.sleep(1000)  # longer than a host waits for the turn after an init
+                peer.say({"type": "result", "subtype": "success"})
 
-            group.start_soon(answer)
-            received = [message async for message in session.receive_run()]
-            assert [isinstance(message, ResultMessage) for message in received] == [False, True, True, True]
-
-    virtual.run(main)
+        group.start_soon(answer)
+        received = [message async for message in session.receive_run()]
+        assert [isinstance(message, ResultMessage) for message in received] == [False, True, True, True]
 
 
 @every_virtual_backend
-def test_both_sides_may_leave_the_dialect_open(virtual: VirtualBackend) -> None:
-    async def main() -> None:
-        async with open_agent(Agent(Author().answer, dialect=AUTO)) as session:
-            assert (await session.ask("tool1")).result == "tool1"
-            assert (await session.ask("quick2")).result == "quick2"
-            assert session._connection.dialect is STREAM_JSON
-
-    virtual.run(main)
+async def test_both_sides_may_leave_the_dialect_open() -> None:
+    async with open_agent(Agent(Author().answer, dialect=AUTO)) as session:
+        assert (await session.ask("tool1")).result == "tool1"
+        assert (await session.ask("quick2")).result == "quick2"
+        assert session._connection.dialect is STREAM_JSON

@@ -10,14 +10,7 @@ import pytest
 
 from async_backends import Backend, every_backend
 from children import python
-from claude_wire import (
-    ClaudeOptions,
-    ProcessError,
-    ResultMessage,
-    SessionEndedError,
-    UnfinishedTurnError,
-    open_session,
-)
+from claude_wire import ClaudeOptions, ProcessError, ResultMessage, SessionEndedError, UnfinishedTurnError, open_session
 from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD
 from claude_wire.errors import AuthenticationError, DialectError, ExecutionError, TurnCancelledError
 from claude_wire.messages import InitializeRequest
@@ -42,43 +35,34 @@ sys.exit(1)
 
 
 @every_backend
-def test_classic_is_interrupted_by_a_signal(backend: Backend) -> None:
-    async def main() -> None:
-        async with open_session(python(INTERRUPTED), dialect=CLASSIC) as session:
-            await session.query("go")
-            assert (await session.__anext__()).subtype == "init"
-            await session.interrupt()
-            with pytest.raises(DialectError, match="cancel_queued"):
-                await session.interrupt(cancel_queued=True)
-            result = await session.__anext__()
-            assert isinstance(result, ResultMessage)
-            assert isinstance(result.to_error(), TurnCancelledError)
-            with pytest.raises(ProcessError, match=r"was ended by SIGINT \(exit code 130\)"):
-                await session.__anext__()
-
-    backend.run(main)
+async def test_classic_is_interrupted_by_a_signal() -> None:
+    async with open_session(python(INTERRUPTED), dialect=CLASSIC) as session:
+        await session.query("go")
+        assert (await session.__anext__()).subtype == "init"
+        await session.interrupt()
+        with pytest.raises(DialectError, match="cancel_queued"):
+            await session.interrupt(cancel_queued=True)
+        result = await session.__anext__()
+        assert isinstance(result, ResultMessage)
+        assert isinstance(result.to_error(), TurnCancelledError)
+        with pytest.raises(ProcessError, match=r"was ended by SIGINT \(exit code 130\)"):
+            await session.__anext__()
 
 
 @every_backend
 @pytest.mark.parametrize(("code", "error"), [("auth_error", AuthenticationError), ("other", ExecutionError)])
-def test_a_fatal_error_of_classic_is_the_error_of_the_turn(backend: Backend, code: str, error: type[Exception]) -> None:
-    async def main() -> None:
-        async with open_session(python(FATAL, code), dialect=CLASSIC) as session:
-            with pytest.raises(error, match="API key not found") as caught:
-                await session.ask("go")
-            assert isinstance(caught.value.__cause__, ProcessError)
-
-    backend.run(main)
+async def test_a_fatal_error_of_classic_is_the_error_of_the_turn(code: str, error: type[Exception]) -> None:
+    async with open_session(python(FATAL, code), dialect=CLASSIC) as session:
+        with pytest.raises(error, match="API key not found") as caught:
+            await session.ask("go")
+        assert isinstance(caught.value.__cause__, ProcessError)
 
 
 @every_backend
-def test_invalid_arguments_are_named(backend: Backend) -> None:
-    async def main() -> None:
-        async with open_session(python("sys.exit(2)"), dialect=CLASSIC) as session:
-            with pytest.raises(ProcessError, match=r"exited with code 2 \(invalid arguments\)"):
-                await session.__anext__()
-
-    backend.run(main)
+async def test_invalid_arguments_are_named() -> None:
+    async with open_session(python("sys.exit(2)"), dialect=CLASSIC) as session:
+        with pytest.raises(ProcessError, match=r"exited with code 2 \(invalid arguments\)"):
+            await session.__anext__()
 
 
 @every_backend
@@ -86,39 +70,33 @@ def test_invalid_arguments_are_named(backend: Backend) -> None:
     ("says", "where"),
     [("", "before the turn that was asked for"), ('"type":"assistant","message":{"content":[]}', "in the middle")],
 )
-def test_an_agent_of_json_rpc_that_ends_in_a_run_leaves_it_unfinished(backend: Backend, says: str, where: str) -> None:
-    async def main() -> None:
-        child = f"""
+async def test_an_agent_of_json_rpc_that_ends_in_a_run_leaves_it_unfinished(says: str, where: str) -> None:
+    child = f"""
 sys.stdin.readline()
 if {says!r}:
     os.write(1, b'{{"jsonrpc":"2.0","id":"u","result":{{' + {says!r}.encode() + b'}}}}\\n')
 """
-        async with open_session(python(child), dialect=JSON_RPC) as session:
-            await session.query("go", uuid="u")
-            with pytest.raises(UnfinishedTurnError, match=where):
-                async for _ in session:
-                    pass
-            with pytest.raises(SessionEndedError):
-                await session.status()
-
-    backend.run(main)
+    async with open_session(python(child), dialect=JSON_RPC) as session:
+        await session.query("go", uuid="u")
+        with pytest.raises(UnfinishedTurnError, match=where):
+            async for _ in session:
+                pass
+        with pytest.raises(SessionEndedError):
+            await session.status()
 
 
 @every_backend
-def test_the_result_of_a_run_is_known_to_its_process(backend: Backend) -> None:
-    async def main() -> None:
-        child = """
+async def test_the_result_of_a_run_is_known_to_its_process() -> None:
+    child = """
 import json
 asked = json.loads(sys.stdin.readline())
 say(jsonrpc="2.0", id=asked["id"], result={"type": "result", "subtype": "success", "result": "Hi"})
 sys.stdin.read()
 """
-        async with open_session(python(child), dialect=JSON_RPC) as session:
-            assert (await session.ask("go")).result == "Hi"
-            assert session.process is not None
-            assert session.process.last_result.result == "Hi"
-
-    backend.run(main)
+    async with open_session(python(child), dialect=JSON_RPC) as session:
+        assert (await session.ask("go")).result == "Hi"
+        assert session.process is not None
+        assert session.process.last_result.result == "Hi"
 
 
 @every_backend
@@ -151,7 +129,7 @@ with open(sys.argv[1], "wb") as log:
 
 
 @every_backend
-def test_a_turn_of_classic_is_interrupted_when_the_session_is_left(backend: Backend, tmp_path: Path) -> None:
+async def test_a_turn_of_classic_is_interrupted_when_the_session_is_left(tmp_path: Path) -> None:
     log = tmp_path / "log"
     child = """
 def stop(number, frame):
@@ -169,14 +147,11 @@ while sys.argv[2] == "under way":
     signal.pause()
 """
 
-    async def main() -> None:
-        for turn in ("over", "under way"):
-            async with open_session(python(child, log, turn), dialect=CLASSIC) as session:
-                await session.query("go")
-                await session.__anext__()
-            assert log.exists() == (turn == "under way")
-
-    backend.run(main)
+    for turn in ("over", "under way"):
+        async with open_session(python(child, log, turn), dialect=CLASSIC) as session:
+            await session.query("go")
+            await session.__anext__()
+        assert log.exists() == (turn == "under way")
 
 
 def test_what_only_the_cli_has_is_refused() -> None:

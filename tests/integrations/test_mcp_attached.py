@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from claude_wire.integrations.mcp import InProcessMcpServer
 from mcp_servers import INITIALIZE, calculator
 from session_peer import Peer
@@ -23,20 +23,17 @@ CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "a
 
 @every_backend
 @pytest.mark.parametrize("when", ["open", "later"])
-def test_a_server_that_has_not_seen_the_handshake_is_called_all_the_same(backend: Backend, when: str) -> None:
-    async def main() -> None:
-        host = SupervisorPeer()
-        host.handshakes = {"calc": HANDSHAKE}
-        call = Peer.request("call", "mcp_message", server_name="calc", message=CALL)
-        if when == "open":
+async def test_a_server_that_has_not_seen_the_handshake_is_called_all_the_same(when: str) -> None:
+    host = SupervisorPeer()
+    host.handshakes = {"calc": HANDSHAKE}
+    call = Peer.request("call", "mcp_message", server_name="calc", message=CALL)
+    if when == "open":
+        host.say(call)
+    wire, session = host.connect(mcp_servers={"calc": InProcessMcpServer(calculator())})
+    async with session:
+        if when == "later":
             host.say(call)
-        wire, session = host.connect(mcp_servers={"calc": InProcessMcpServer(calculator())})
-        async with session:
-            if when == "later":
-                host.say(call)
-            answer = (await wire.answer_to("call"))["response"]["mcp_response"]
-            assert answer["id"] == 7
-            assert answer["result"]["content"][0]["text"] == "3"
-            assert [line["type"] for line in wire.received] == ["control_response"]
-
-    backend.run(main)
+        answer = (await wire.answer_to("call"))["response"]["mcp_response"]
+        assert answer["id"] == 7
+        assert answer["result"]["content"][0]["text"] == "3"
+        assert [line["type"] for line in wire.received] == ["control_response"]

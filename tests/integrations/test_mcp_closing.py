@@ -38,36 +38,33 @@ from mcp_servers import (
 
 
 @every_backend
-def test_closing_cancels_what_runs_and_ends_the_lifespan(backend: Backend) -> None:
-    async def main() -> None:
-        steps: list[str] = []
+async def test_closing_cancels_what_runs_and_ends_the_lifespan() -> None:
+    steps: list[str] = []
 
-        @asynccontextmanager
-        async def lifespan(server: Any) -> AsyncIterator[None]:
-            steps.append("begun")
-            yield
-            await anyio.lowlevel.checkpoint()
-            steps.append("ended")
+    @asynccontextmanager
+    async def lifespan(server: Any) -> AsyncIterator[None]:
+        steps.append("begun")
+        yield
+        await anyio.lowlevel.checkpoint()
+        steps.append("ended")
 
-        slow = Slow()
-        low: Any = InProcessMcpServer(slow.server)._server
-        low.lifespan = lifespan
-        responses: list[Any] = []
-        async with connected(low) as client, anyio.create_task_group() as group:
+    slow = Slow()
+    low: Any = InProcessMcpServer(slow.server)._server
+    low.lifespan = lifespan
+    responses: list[Any] = []
+    async with connected(low) as client, anyio.create_task_group() as group:
 
-            async def call() -> None:
-                responses.append(await client.server.handle(CALL))
+        async def call() -> None:
+            responses.append(await client.server.handle(CALL))
 
-            group.start_soon(call)
-            await slow.entered.wait()
-            await client.server.aclose()
-            await client.server.aclose()
-        assert slow.cancelled.is_set()
-        assert steps == ["begun", "ended"]
-        assert "error" in responses[0]
-        assert await client.error("ping") == {"code": -32603, "message": "MCP server 'slow' is closed"}
-
-    backend.run(main)
+        group.start_soon(call)
+        await slow.entered.wait()
+        await client.server.aclose()
+        await client.server.aclose()
+    assert slow.cancelled.is_set()
+    assert steps == ["begun", "ended"]
+    assert "error" in responses[0]
+    assert await client.error("ping") == {"code": -32603, "message": "MCP server 'slow' is closed"}
 
 
 @every_backend
@@ -127,91 +124,82 @@ def test_closing_does_not_wait_for_a_tool_that_blocks(
 
 
 @every_backend
-def test_closing_gives_up_what_is_being_sent(backend: Backend) -> None:
-    async def main() -> None:
-        server = MCPServer("notifier")
-        sending = anyio.Event()
+async def test_closing_gives_up_what_is_being_sent() -> None:
+    server = MCPServer("notifier")
+    sending = anyio.Event()
 
-        @server.tool()
-        async def work(ctx: Context) -> str:
-            await ctx.report_progress(1, 2)
-            return "done"
+    @server.tool()
+    async def work(ctx: Context) -> str:
+        await ctx.report_progress(1, 2)
+        return "done"
 
-        async def send(message: Message) -> None:
-            sending.set()
-            await anyio.sleep_forever()
+    async def send(message: Message) -> None:
+        sending.set()
+        await anyio.sleep_forever()
 
-        client = Client(server)
-        client.server.connect(send)
-        await client.initialize()
-        async with anyio.create_task_group() as group:
-            params = {"name": "work", "arguments": {}, "_meta": {"progressToken": 1}}
-            group.start_soon(client.ask, "tools/call", params)
-            await sending.wait()
-            run = the_run(client)
-            await client.server.aclose()
-            assert run._task.done
-
-    backend.run(main)
+    client = Client(server)
+    client.server.connect(send)
+    await client.initialize()
+    async with anyio.create_task_group() as group:
+        params = {"name": "work", "arguments": {}, "_meta": {"progressToken": 1}}
+        group.start_soon(client.ask, "tools/call", params)
+        await sending.wait()
+        run = the_run(client)
+        await client.server.aclose()
+        assert run._task.done
 
 
 @every_backend
 @pytest.mark.parametrize("where", ["beginning", "ending"])
-def test_closing_ends_a_lifespan_that_does_not(backend: Backend, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_ends_a_lifespan_that_does_not(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integration, "GRACE_SECONDS", 0.2)
 
-    async def main() -> None:
-        steps: list[str] = []
+    steps: list[str] = []
 
-        async def step(name: str) -> None:
-            steps.append(name)
-            if name == where:
-                try:
-                    await anyio.sleep_forever()
-                finally:
-                    steps.append("cancelled")
+    async def step(name: str) -> None:
+        steps.append(name)
+        if name == where:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                steps.append("cancelled")
 
-        @asynccontextmanager
-        async def lifespan(server: Any) -> AsyncIterator[None]:
-            await step("beginning")
-            yield
-            await step("ending")
+    @asynccontextmanager
+    async def lifespan(server: Any) -> AsyncIterator[None]:
+        await step("beginning")
+        yield
+        await step("ending")
 
-        client = Client(low_level(lifespan=lifespan))
-        client.server.connect(client.send)
-        async with anyio.create_task_group() as group:
-            group.start_soon(client.ask, "initialize", INITIALIZE)
-            await settled(lambda: bool(steps))
-            run = the_run(client)
-            await client.server.aclose()
-        await run._task.wait()
-        assert steps[-2:] == [where, "cancelled"]
-
-    backend.run(main)
+    client = Client(low_level(lifespan=lifespan))
+    client.server.connect(client.send)
+    async with anyio.create_task_group() as group:
+        group.start_soon(client.ask, "initialize", INITIALIZE)
+        await settled(lambda: bool(steps))
+        run = the_run(client)
+        await client.server.aclose()
+    await run._task.wait()
+    assert steps[-2:] == [where, "cancelled"]
 
 
 @every_backend
-def test_a_server_that_is_being_closed_sends_nothing(backend: Backend) -> None:
-    async def main() -> None:
-        began, said = anyio.Event(), anyio.Event()
+async def test_a_server_that_is_being_closed_sends_nothing() -> None:
+    began, said = anyio.Event(), anyio.Event()
 
-        async def run(source: Any, sink: Any, options: Any) -> None:
-            async for _ in source:
-                began.set()
-            await sink.send(SessionMessage(parse({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})))
-            said.set()
+    async def run(source: Any, sink: Any, options: Any) -> None:
+        async for _ in source:
+            began.set()
+        await sink.send(SessionMessage(parse({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})))
+        said.set()
 
-        server = low_level()
-        server.run = run
-        client = Client(server)
-        client.server.connect(client.send)
-        await client.tell("notifications/initialized")
-        await began.wait()
-        await client.server.aclose()
-        assert said.is_set()
-        assert client.sent == []
-
-    backend.run(main)
+    server = low_level()
+    server.run = run
+    client = Client(server)
+    client.server.connect(client.send)
+    await client.tell("notifications/initialized")
+    await began.wait()
+    await client.server.aclose()
+    assert said.is_set()
+    assert client.sent == []
 
 
 @every_backend
@@ -238,48 +226,42 @@ def test_closing_can_be_cancelled_and_the_server_ends_all_the_same(
 
 
 @every_backend
-def test_a_call_may_be_withdrawn_while_the_server_is_closing(backend: Backend) -> None:
-    async def main() -> None:
-        slow = Slow(stubborn=True)
-        client = Client(slow.server)
-        client.server.connect(client.send)
-        await client.initialize()
-        scope = anyio.CancelScope()
-        ended: list[bool] = []
+async def test_a_call_may_be_withdrawn_while_the_server_is_closing() -> None:
+    slow = Slow(stubborn=True)
+    client = Client(slow.server)
+    client.server.connect(client.send)
+    await client.initialize()
+    scope = anyio.CancelScope()
+    ended: list[bool] = []
 
-        async def call() -> None:
-            with scope:
-                await client.server.handle(CALL)
-            ended.append(scope.cancelled_caught)
+    async def call() -> None:
+        with scope:
+            await client.server.handle(CALL)
+        ended.append(scope.cancelled_caught)
 
-        async with anyio.create_task_group() as group:
-            group.start_soon(call)
-            await slow.entered.wait()
-            group.start_soon(client.server.aclose)
-            await slow.cancelled.wait()
-            scope.cancel()
-            await settled(lambda: bool(ended))
-            slow.go.set()
-        assert ended == [True]
-
-    backend.run(main)
+    async with anyio.create_task_group() as group:
+        group.start_soon(call)
+        await slow.entered.wait()
+        group.start_soon(client.server.aclose)
+        await slow.cancelled.wait()
+        scope.cancel()
+        await settled(lambda: bool(ended))
+        slow.go.set()
+    assert ended == [True]
 
 
 @every_backend
-def test_it_is_closed_before_it_was_used_and_connected_again_after(backend: Backend) -> None:
-    async def main() -> None:
-        client = Client(calculator())
-        await client.server.aclose()
-        assert (await client.error("ping"))["message"] == "MCP server 'calc' is closed"
-        for _ in range(2):
+async def test_it_is_closed_before_it_was_used_and_connected_again_after() -> None:
+    client = Client(calculator())
+    await client.server.aclose()
+    assert (await client.error("ping"))["message"] == "MCP server 'calc' is closed"
+    for _ in range(2):
+        client.server.connect(client.send)
+        with pytest.raises(RuntimeError, match="already serves a session"):
             client.server.connect(client.send)
-            with pytest.raises(RuntimeError, match="already serves a session"):
-                client.server.connect(client.send)
-            await client.initialize()
-            assert await client.result("ping") == {}
-            await client.server.aclose()
-
-    backend.run(main)
+        await client.initialize()
+        assert await client.result("ping") == {}
+        await client.server.aclose()
 
 
 @every_backend

@@ -91,111 +91,99 @@ def test_a_server_that_dies_answers_what_it_owes_and_starts_again(
 
 
 @every_backend
-def test_a_server_that_dies_again_at_once_has_one_run_for_each_request(backend: Backend) -> None:
-    async def main() -> None:
-        mortal = Mortal(1, 2)
-        async with connected(mortal.server) as client:
-            await mortal.kill(client)
-            await client.tell("notifications/cancelled", {"requestId": 5})
-            assert mortal.runs == [0]
-            for number in (1, 2):
-                assert await client.error("tools/list") == stopped("slow", ": Dies")
-                assert mortal.runs[-1] == number
-            assert (await client.call("quick"))["content"][0]["text"] == "quick"
-            assert mortal.runs == [0, 1, 2, 3]
-
-    backend.run(main)
+async def test_a_server_that_dies_again_at_once_has_one_run_for_each_request() -> None:
+    mortal = Mortal(1, 2)
+    async with connected(mortal.server) as client:
+        await mortal.kill(client)
+        await client.tell("notifications/cancelled", {"requestId": 5})
+        assert mortal.runs == [0]
+        for number in (1, 2):
+            assert await client.error("tools/list") == stopped("slow", ": Dies")
+            assert mortal.runs[-1] == number
+        assert (await client.call("quick"))["content"][0]["text"] == "quick"
+        assert mortal.runs == [0, 1, 2, 3]
 
 
 @every_backend
-def test_requests_that_meet_a_dead_server_together_share_the_new_run(backend: Backend) -> None:
-    async def main() -> None:
-        mortal = Mortal()
-        async with connected(mortal.server) as client:
-            await mortal.kill(client)
-            texts: list[str] = []
-
-            async def call() -> None:
-                texts.append((await client.call("quick"))["content"][0]["text"])
-
-            async with anyio.create_task_group() as group:
-                with anyio.CancelScope() as scope:  # this must not cancel the repeated handshake
-                    scope.cancel()
-                    await client.call("quick")
-                for _ in range(3):
-                    group.start_soon(call)
-            assert texts == ["quick"] * 3
-            assert mortal.runs == [0, 1]
-
-    backend.run(main)
-
-
-@every_backend
-@pytest.mark.parametrize("told_first", [True, False], ids=["told", "asked"])
-def test_a_server_that_dies_within_the_handshake_gets_the_whole_of_it(
-    backend: Backend, told_first: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(integration, "GRACE_SECONDS", 2 * DEADLINE)
-
-    async def main() -> None:
-        mortal = Mortal()
-        client = Client(mortal.server)
-        client.server.connect(client.send)
-        await client.result("initialize", INITIALIZE)
+async def test_requests_that_meet_a_dead_server_together_share_the_new_run() -> None:
+    mortal = Mortal()
+    async with connected(mortal.server) as client:
         await mortal.kill(client)
         texts: list[str] = []
 
         async def call() -> None:
-            texts.append((await client.call("client"))["content"][0]["text"])
+            texts.append((await client.call("quick"))["content"][0]["text"])
 
         async with anyio.create_task_group() as group:
-            if told_first:
-                await client.tell("notifications/initialized")
-            group.start_soon(call)
-            await anyio.wait_all_tasks_blocked()
-            if not told_first:
-                assert texts == []
-                await client.tell("notifications/initialized")
-        assert texts == ["2.1.331"]
-        await mortal.kill(client)
-        assert (await client.call("client"))["content"][0]["text"] == "2.1.331"
-        await client.server.aclose()
-
-    backend.run(main)
+            with anyio.CancelScope() as scope:  # this must not cancel the repeated handshake
+                scope.cancel()
+                await client.call("quick")
+            for _ in range(3):
+                group.start_soon(call)
+        assert texts == ["quick"] * 3
+        assert mortal.runs == [0, 1]
 
 
 @every_backend
-def test_a_new_run_waits_until_the_lifespan_of_the_one_before_has_ended(backend: Backend) -> None:
-    async def main() -> None:
-        steps: list[str] = []
-        ending, go = anyio.Event(), anyio.Event()
+@pytest.mark.parametrize("told_first", [True, False], ids=["told", "asked"])
+async def test_a_server_that_dies_within_the_handshake_gets_the_whole_of_it(
+    told_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(integration, "GRACE_SECONDS", 2 * DEADLINE)
 
-        @asynccontextmanager
-        async def lifespan(server: Any) -> AsyncIterator[None]:
-            steps.append("begun")
-            try:
-                yield
-            finally:
-                with anyio.CancelScope(shield=True):
-                    ending.set()
-                    await go.wait()
-                steps.append("ended")
+    mortal = Mortal()
+    client = Client(mortal.server)
+    client.server.connect(client.send)
+    await client.result("initialize", INITIALIZE)
+    await mortal.kill(client)
+    texts: list[str] = []
 
-        mortal = Mortal()
-        mortal.server.lifespan = lifespan
-        async with connected(mortal.server) as client:
-            mortal.die.set()
-            await ending.wait()
-            run = the_run(client)
-            await settled(lambda: run.over)
-            async with anyio.create_task_group() as group:
-                group.start_soon(client.call, "quick")
-                await anyio.wait_all_tasks_blocked()
-                assert steps == ["begun"]
-                go.set()
-            assert steps == ["begun", "ended", "begun"]
+    async def call() -> None:
+        texts.append((await client.call("client"))["content"][0]["text"])
 
-    backend.run(main)
+    async with anyio.create_task_group() as group:
+        if told_first:
+            await client.tell("notifications/initialized")
+        group.start_soon(call)
+        await anyio.wait_all_tasks_blocked()
+        if not told_first:
+            assert texts == []
+            await client.tell("notifications/initialized")
+    assert texts == ["2.1.331"]
+    await mortal.kill(client)
+    assert (await client.call("client"))["content"][0]["text"] == "2.1.331"
+    await client.server.aclose()
+
+
+@every_backend
+async def test_a_new_run_waits_until_the_lifespan_of_the_one_before_has_ended() -> None:
+    steps: list[str] = []
+    ending, go = anyio.Event(), anyio.Event()
+
+    @asynccontextmanager
+    async def lifespan(server: Any) -> AsyncIterator[None]:
+        steps.append("begun")
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                ending.set()
+                await go.wait()
+            steps.append("ended")
+
+    mortal = Mortal()
+    mortal.server.lifespan = lifespan
+    async with connected(mortal.server) as client:
+        mortal.die.set()
+        await ending.wait()
+        run = the_run(client)
+        await settled(lambda: run.over)
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call, "quick")
+            await anyio.wait_all_tasks_blocked()
+            assert steps == ["begun"]
+            go.set()
+        assert steps == ["begun", "ended", "begun"]
 
 
 def cancelled_future() -> asyncio.Future[None]:

@@ -27,48 +27,42 @@ from session_peer import allow
 
 
 @every_backend
-def test_all_that_a_server_offers_is_reached(backend: Backend) -> None:
-    async def main() -> None:
-        client = Client(calculator())
-        client.server.connect(client.send)
-        hello = await client.initialize()
-        assert hello["serverInfo"]["name"] == "calc"
-        assert hello["instructions"] == "It adds."
-        assert await client.result("ping") == {}
+async def test_all_that_a_server_offers_is_reached() -> None:
+    client = Client(calculator())
+    client.server.connect(client.send)
+    hello = await client.initialize()
+    assert hello["serverInfo"]["name"] == "calc"
+    assert hello["instructions"] == "It adds."
+    assert await client.result("ping") == {}
 
-        tools = (await client.result("tools/list"))["tools"]
-        assert [tool["name"] for tool in tools] == ["add", "structured", "bad"]
-        assert tools[0]["inputSchema"]["required"] == ["a", "b"]
-        assert (await client.call("add", a=1, b=2))["content"] == [{"type": "text", "text": "3"}]
-        structured = await client.call("structured")
-        assert structured["structuredContent"] == {"sum": 3, "none": None, "list": [1, None]}
-        failed = await client.call("bad")
-        assert failed["isError"] is True
-        assert [block["type"] for block in failed["content"]] == ["text"]
+    tools = (await client.result("tools/list"))["tools"]
+    assert [tool["name"] for tool in tools] == ["add", "structured", "bad"]
+    assert tools[0]["inputSchema"]["required"] == ["a", "b"]
+    assert (await client.call("add", a=1, b=2))["content"] == [{"type": "text", "text": "3"}]
+    structured = await client.call("structured")
+    assert structured["structuredContent"] == {"sum": 3, "none": None, "list": [1, None]}
+    failed = await client.call("bad")
+    assert failed["isError"] is True
+    assert [block["type"] for block in failed["content"]] == ["text"]
 
-        resources = (await client.result("resources/list"))["resources"]
-        assert [(resource["uri"], resource["name"]) for resource in resources] == [("calc://pi", "pi")]
-        assert (await client.result("resources/read", {"uri": "calc://pi"}))["contents"][0]["text"] == "3.14"
-        prompts = (await client.result("prompts/list"))["prompts"]
-        assert [prompt["name"] for prompt in prompts] == ["ask"]
-        prompt = await client.result("prompts/get", {"name": "ask", "arguments": {"what": "1+1"}})
-        assert prompt["messages"][0]["content"]["text"] == "How much is 1+1?"
-        await client.server.aclose()
-        assert client.sent == []
-
-    backend.run(main)
+    resources = (await client.result("resources/list"))["resources"]
+    assert [(resource["uri"], resource["name"]) for resource in resources] == [("calc://pi", "pi")]
+    assert (await client.result("resources/read", {"uri": "calc://pi"}))["contents"][0]["text"] == "3.14"
+    prompts = (await client.result("prompts/list"))["prompts"]
+    assert [prompt["name"] for prompt in prompts] == ["ask"]
+    prompt = await client.result("prompts/get", {"name": "ask", "arguments": {"what": "1+1"}})
+    assert prompt["messages"][0]["content"]["text"] == "How much is 1+1?"
+    await client.server.aclose()
+    assert client.sent == []
 
 
 @every_backend
-def test_a_low_level_server_is_taken_as_it_is(backend: Backend) -> None:
-    async def main() -> None:
-        server = low_level()
-        async with connected(server) as client:
-            assert client.server.name == "low"
-            assert repr(client.server) == "<InProcessMcpServer 'low'>"
-            assert (await client.initialize())["serverInfo"] == {"name": "low", "version": "1"}
-
-    backend.run(main)
+async def test_a_low_level_server_is_taken_as_it_is() -> None:
+    server = low_level()
+    async with connected(server) as client:
+        assert client.server.name == "low"
+        assert repr(client.server) == "<InProcessMcpServer 'low'>"
+        assert (await client.initialize())["serverInfo"] == {"name": "low", "version": "1"}
 
 
 @pytest.mark.parametrize("server", [None, object(), Server, "calc"], ids=["None", "object", "class", "name"])
@@ -78,7 +72,7 @@ def test_what_is_no_server_is_refused(server: Any) -> None:
 
 
 @every_backend
-def test_messages_that_are_no_json_rpc_get_an_error(backend: Backend) -> None:
+async def test_messages_that_are_no_json_rpc_get_an_error() -> None:
     malformed: list[Any] = [
         {},
         [],
@@ -96,131 +90,113 @@ def test_messages_that_are_no_json_rpc_get_an_error(backend: Backend) -> None:
         {"jsonrpc": "2.0", "method": None},
     ]
 
-    async def main() -> None:
-        async with connected(calculator()) as client:
-            for message in malformed:
-                response = await client.server.handle(message)
-                found = message.get("id") if isinstance(message, dict) else None
-                expected = found if type(found) is int else None
-                error = {"code": -32600, "message": "Invalid Request"}
-                assert response == {"jsonrpc": "2.0", "id": expected, "error": error}, message
-            assert await client.result("ping") == {}
-
-    backend.run(main)
+    async with connected(calculator()) as client:
+        for message in malformed:
+            response = await client.server.handle(message)
+            found = message.get("id") if isinstance(message, dict) else None
+            expected = found if type(found) is int else None
+            error = {"code": -32600, "message": "Invalid Request"}
+            assert response == {"jsonrpc": "2.0", "id": expected, "error": error}, message
+        assert await client.result("ping") == {}
 
 
 @every_backend
-def test_what_the_server_does_not_know_gets_its_error(backend: Backend) -> None:
-    async def main() -> None:
-        async with connected(calculator()) as client:
-            assert (await client.error("no/such/method"))["code"] in (-32601, -32602)
-            assert (await client.error("prompts/get", {"name": 5}))["code"] == -32602
-            await client.tell("notifications/no_such")
-            assert await client.server.handle({"jsonrpc": "2.0", "id": 99, "result": {}}) is None
-            assert await client.server.handle({"jsonrpc": "2.0", "id": 99, "error": {"code": 1, "message": ""}}) is None
-            assert await client.result("ping") == {}
-
-    backend.run(main)
+async def test_what_the_server_does_not_know_gets_its_error() -> None:
+    async with connected(calculator()) as client:
+        assert (await client.error("no/such/method"))["code"] in (-32601, -32602)
+        assert (await client.error("prompts/get", {"name": 5}))["code"] == -32602
+        await client.tell("notifications/no_such")
+        assert await client.server.handle({"jsonrpc": "2.0", "id": 99, "result": {}}) is None
+        assert await client.server.handle({"jsonrpc": "2.0", "id": 99, "error": {"code": 1, "message": ""}}) is None
+        assert await client.result("ping") == {}
 
 
 @every_backend
-def test_an_id_under_way_is_not_taken_twice(backend: Backend) -> None:
-    async def main() -> None:
-        server = MCPServer("twice")
-        entered, go = anyio.Event(), anyio.Event()
+async def test_an_id_under_way_is_not_taken_twice() -> None:
+    server = MCPServer("twice")
+    entered, go = anyio.Event(), anyio.Event()
 
-        @server.tool()
-        async def wait() -> str:
-            entered.set()
-            await go.wait()
-            return "first"
+    @server.tool()
+    async def wait() -> str:
+        entered.set()
+        await go.wait()
+        return "first"
 
-        message = {"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "wait", "arguments": {}}}
-        async with connected(server) as client, anyio.create_task_group() as group:
-            responses: list[Any] = []
+    message = {"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "wait", "arguments": {}}}
+    async with connected(server) as client, anyio.create_task_group() as group:
+        responses: list[Any] = []
 
-            async def first() -> None:
-                responses.append(await client.server.handle(dict(message)))
+        async def first() -> None:
+            responses.append(await client.server.handle(dict(message)))
 
-            group.start_soon(first)
-            await entered.wait()
-            second = await client.server.handle(dict(message))
-            assert second is not None
-            assert (second["id"], second["error"]["code"]) == ("x", -32600)
-            go.set()
-            await settled(lambda: bool(responses))
-            assert responses[0]["result"]["content"][0]["text"] == "first"
-            again = await client.server.handle(dict(message))
-            assert again is not None
-            assert "result" in again
-
-    backend.run(main)
+        group.start_soon(first)
+        await entered.wait()
+        second = await client.server.handle(dict(message))
+        assert second is not None
+        assert (second["id"], second["error"]["code"]) == ("x", -32600)
+        go.set()
+        await settled(lambda: bool(responses))
+        assert responses[0]["result"]["content"][0]["text"] == "first"
+        again = await client.server.handle(dict(message))
+        assert again is not None
+        assert "result" in again
 
 
 @every_backend
-def test_calls_run_side_by_side(backend: Backend) -> None:
-    async def main() -> None:
-        server = MCPServer("parallel")
-        running: list[int] = []
-        both = anyio.Event()
+async def test_calls_run_side_by_side() -> None:
+    server = MCPServer("parallel")
+    running: list[int] = []
+    both = anyio.Event()
 
-        @server.tool()
-        async def meet(number: int) -> str:
-            running.append(number)
-            if len(running) == 2:
-                both.set()
-            await both.wait()
-            return str(number)
+    @server.tool()
+    async def meet(number: int) -> str:
+        running.append(number)
+        if len(running) == 2:
+            both.set()
+        await both.wait()
+        return str(number)
 
-        async with connected(server) as client:
-            results: dict[int, Any] = {}
+    async with connected(server) as client:
+        results: dict[int, Any] = {}
 
-            async def call(number: int) -> None:
-                results[number] = (await client.call("meet", number=number))["content"][0]["text"]
+        async def call(number: int) -> None:
+            results[number] = (await client.call("meet", number=number))["content"][0]["text"]
 
-            async with anyio.create_task_group() as group:
-                group.start_soon(call, 1)
-                group.start_soon(call, 2)
-            assert results == {1: "1", 2: "2"}
-
-    backend.run(main)
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, 1)
+            group.start_soon(call, 2)
+        assert results == {1: "1", 2: "2"}
 
 
 @every_backend
-def test_requests_right_behind_the_handshake_wait_for_it(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_right_behind_the_handshake_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CLI sends requests with the handshake, and the session handles each in a new task. A ping never waits."""
     monkeypatch.setattr(integration, "GRACE_SECONDS", 2 * DEADLINE)
 
-    async def main() -> None:
-        client = Client(calculator())
-        client.server.connect(client.send)
-        await client.result("initialize", INITIALIZE)
-        tools: list[Message] = []
+    client = Client(calculator())
+    client.server.connect(client.send)
+    await client.result("initialize", INITIALIZE)
+    tools: list[Message] = []
 
-        async def list_tools() -> None:
-            tools.append(await client.result("tools/list"))
+    async def list_tools() -> None:
+        tools.append(await client.result("tools/list"))
 
-        async with anyio.create_task_group() as group:
-            group.start_soon(list_tools)
-            await anyio.wait_all_tasks_blocked()
-            assert tools == []
-            assert await client.result("ping") == {}
-            await client.tell("notifications/initialized")
-        assert len(tools[0]["tools"]) == 3
-        await client.server.aclose()
-
-    backend.run(main)
+    async with anyio.create_task_group() as group:
+        group.start_soon(list_tools)
+        await anyio.wait_all_tasks_blocked()
+        assert tools == []
+        assert await client.result("ping") == {}
+        await client.tell("notifications/initialized")
+    assert len(tools[0]["tools"]) == 3
+    await client.server.aclose()
 
 
 @every_backend
-def test_initialize_may_be_repeated(backend: Backend) -> None:
-    async def main() -> None:
-        async with connected(calculator()) as client:
-            for _ in range(3):
-                assert (await client.initialize())["serverInfo"]["name"] == "calc"
-                assert (await client.call("add", a=1, b=2))["content"][0]["text"] == "3"
-
-    backend.run(main)
+async def test_initialize_may_be_repeated() -> None:
+    async with connected(calculator()) as client:
+        for _ in range(3):
+            assert (await client.initialize())["serverInfo"]["name"] == "calc"
+            assert (await client.call("add", a=1, b=2))["content"][0]["text"] == "3"
 
 
 # --- within a session -------------------------------------------------------------------------------------------------

@@ -16,14 +16,7 @@ import pytest
 
 from async_backends import Backend, backend_of, every_backend
 from children import exists, held, in_own_process, linux_only, nothing_left, python
-from claude_wire import (
-    ClaudeOptions,
-    HandleError,
-    InitMessage,
-    ProcessError,
-    ProcessInputError,
-    open_process,
-)
+from claude_wire import ClaudeOptions, HandleError, InitMessage, ProcessError, ProcessInputError, open_process
 from claude_wire.messages import KeepAlive, ResultSuccess
 from plain_processes import INIT, PROMPT, RESULT, SECRET, everything, plain
 
@@ -43,15 +36,12 @@ def _nothing_is_left() -> Iterator[None]:
 
 
 @every_backend
-def test_each_argument_arrives_as_it_is(backend: Backend, tmp_path: Path) -> None:
+async def test_each_argument_arrives_as_it_is(tmp_path: Path) -> None:
     arguments = ["", "two words", "'\"", "$HOME", "a\nb", "\N{SNOWMAN}", "--flag=1", "*"]
 
-    async def main() -> None:
-        argv = python("say(argv=sys.argv[1:])", *arguments)
-        async with plain([Path(argv[0]), *argv[1:], tmp_path]) as process:
-            assert await everything(process) == [{"argv": [*arguments, str(tmp_path)]}]
-
-    backend.run(main)
+    argv = python("say(argv=sys.argv[1:])", *arguments)
+    async with plain([Path(argv[0]), *argv[1:], tmp_path]) as process:
+        assert await everything(process) == [{"argv": [*arguments, str(tmp_path)]}]
 
 
 @pytest.mark.parametrize(
@@ -94,15 +84,12 @@ def test_wrong_settings_are_refused_before_anything_is_spawned(options: Any, err
 
 @every_backend
 @pytest.mark.parametrize("as_path", [True, False])
-def test_it_runs_in_the_directory_that_was_given(backend: Backend, tmp_path: Path, as_path: bool) -> None:
-    async def main() -> None:
-        argv = python("say(cwd=os.getcwd())")
-        async with plain(argv, cwd=tmp_path if as_path else str(tmp_path)) as process:
-            assert await everything(process) == [{"cwd": str(tmp_path.resolve())}]
-        async with plain(argv) as process:
-            assert await everything(process) == [{"cwd": os.getcwd()}]
-
-    backend.run(main)
+async def test_it_runs_in_the_directory_that_was_given(tmp_path: Path, as_path: bool) -> None:
+    argv = python("say(cwd=os.getcwd())")
+    async with plain(argv, cwd=tmp_path if as_path else str(tmp_path)) as process:
+        assert await everything(process) == [{"cwd": str(tmp_path.resolve())}]
+    async with plain(argv) as process:
+        assert await everything(process) == [{"cwd": os.getcwd()}]
 
 
 def environment_of_child(**options: Any) -> dict[str, str]:
@@ -150,7 +137,7 @@ def test_extra_env_is_merged_into_env() -> None:
 
 
 @every_backend
-def test_its_three_streams_are_pipes_of_its_own_and_it_inherits_nothing_else(backend: Backend) -> None:
+async def test_its_three_streams_are_pipes_of_its_own_and_it_inherits_nothing_else() -> None:
     code = """
 found = {}
 for fd in os.listdir('/proc/self/fd'):
@@ -159,59 +146,47 @@ for fd in os.listdir('/proc/self/fd'):
 say(fds=found)
 """
 
-    async def main() -> None:
-        read, write = os.pipe()
-        os.set_inheritable(read, True)
-        try:
-            async with plain(python(code)) as process:
-                (said,) = await everything(process)
-        finally:
-            os.close(read)
-            os.close(write)
-        assert sorted(said["fds"]) == ["0", "1", "2"]
-        assert all(stat.S_ISFIFO(mode) for mode in said["fds"].values())
-
-    backend.run(main)
+    read, write = os.pipe()
+    os.set_inheritable(read, True)
+    try:
+        async with plain(python(code)) as process:
+            (said,) = await everything(process)
+    finally:
+        os.close(read)
+        os.close(write)
+    assert sorted(said["fds"]) == ["0", "1", "2"]
+    assert all(stat.S_ISFIFO(mode) for mode in said["fds"].values())
 
 
 @every_backend
-def test_messages_are_typed_unless_the_decoder_says_otherwise(backend: Backend) -> None:
-    async def main() -> None:
-        argv = python("say(type='system', subtype='init'); say(type='result', subtype='success')")
-        async with open_process(argv) as process:
-            assert [type(message) for message in await everything(process)] == [InitMessage, ResultSuccess]
-            assert process.stats.messages == 2
-            assert isinstance(process.last_result, ResultSuccess)
-        async with plain(argv) as process:
-            assert await everything(process) == [INIT, RESULT]
-            assert process.last_result == RESULT
-
-    backend.run(main)
+async def test_messages_are_typed_unless_the_decoder_says_otherwise() -> None:
+    argv = python("say(type='system', subtype='init'); say(type='result', subtype='success')")
+    async with open_process(argv) as process:
+        assert [type(message) for message in await everything(process)] == [InitMessage, ResultSuccess]
+        assert process.stats.messages == 2
+        assert isinstance(process.last_result, ResultSuccess)
+    async with plain(argv) as process:
+        assert await everything(process) == [INIT, RESULT]
+        assert process.last_result == RESULT
 
 
 @every_backend
-def test_batches_give_what_single_steps_give(backend: Backend) -> None:
-    async def main() -> None:
-        async with plain(python("for n in range(5000): say(n=n)")) as process:
-            batches = [batch async for batch in process.batches()]
-        assert all(batches)
-        assert [message["n"] for batch in batches for message in batch] == list(range(5000))
-
-    backend.run(main)
+async def test_batches_give_what_single_steps_give() -> None:
+    async with plain(python("for n in range(5000): say(n=n)")) as process:
+        batches = [batch async for batch in process.batches()]
+    assert all(batches)
+    assert [message["n"] for batch in batches for message in batch] == list(range(5000))
 
 
 @every_backend
-def test_it_has_a_pid_and_no_returncode_while_it_runs(backend: Backend) -> None:
-    async def main() -> None:
-        async with plain(python("say(pid=os.getpid()); os.read(0, 1); sys.exit(3)")) as process:
-            async for message in process:
-                assert message == {"pid": process.pid}
-                break
-            assert process.returncode is None
-        assert process.returncode == 3
-        assert not exists(process.pid)
-
-    backend.run(main)
+async def test_it_has_a_pid_and_no_returncode_while_it_runs() -> None:
+    async with plain(python("say(pid=os.getpid()); os.read(0, 1); sys.exit(3)")) as process:
+        async for message in process:
+            assert message == {"pid": process.pid}
+            break
+        assert process.returncode is None
+    assert process.returncode == 3
+    assert not exists(process.pid)
 
 
 # --- what cannot be started -------------------------------------------------------------------------------------------
@@ -266,94 +241,82 @@ def spawn_what_cannot_be_spawned(backend: str, folder: str) -> None:
 
 
 @every_backend
-def test_one_that_has_ended_holds_nothing_though_it_is_still_there(backend: Backend) -> None:
-    async def main() -> None:
-        async with plain(python("os.read(0, 1)"), grace=30.0) as process:
-            before = held()
-        after = held()
-        assert process.returncode == 0
-        gone = {name for number, name in before.descriptors.items() if number not in after.descriptors}
-        assert not [name for name in after.descriptors.values() if "pidfd" in name]
-        assert len([name for name in gone if name.startswith("pipe:")]) == 3
-        assert process.pid not in after.children
-
-    backend.run(main)
+async def test_one_that_has_ended_holds_nothing_though_it_is_still_there() -> None:
+    async with plain(python("os.read(0, 1)"), grace=30.0) as process:
+        before = held()
+    after = held()
+    assert process.returncode == 0
+    gone = {name for number, name in before.descriptors.items() if number not in after.descriptors}
+    assert not [name for name in after.descriptors.values() if "pidfd" in name]
+    assert len([name for name in gone if name.startswith("pipe:")]) == 3
+    assert process.pid not in after.children
 
 
 @every_backend
-def test_it_can_be_entered_only_once(backend: Backend) -> None:
-    async def main() -> None:
-        process = plain(python("os.read(0, 1)"), grace=30.0)
-        async with process:
-            pid = process.pid
-            with pytest.raises(HandleError, match="once"):
-                async with process:
-                    pytest.fail("it was entered twice")
-            assert process.returncode is None
-            assert process.pid == pid
+async def test_it_can_be_entered_only_once() -> None:
+    process = plain(python("os.read(0, 1)"), grace=30.0)
+    async with process:
+        pid = process.pid
         with pytest.raises(HandleError, match="once"):
             async with process:
-                pytest.fail("it was entered again")
-        assert process.returncode == 0
-
-    backend.run(main)
-
-
-@every_backend
-def test_one_that_was_not_entered_refuses_everything_but_closing(backend: Backend) -> None:
-    async def main() -> None:
-        process = plain(python(""))
-        with pytest.raises(HandleError, match="async with"):
-            _ = process.pid
-        with pytest.raises(HandleError, match="async with"):
-            _ = process.returncode
-        with pytest.raises(HandleError, match="async with"):
-            _ = process.stderr_tail
-        with pytest.raises(HandleError, match="async with"):
-            await process.send(PROMPT)
-        with pytest.raises(HandleError, match="async with"):
-            await process.end_input()
-        with pytest.raises(HandleError, match="async with"):
-            await process.wait()
-        with pytest.raises(HandleError, match="async with"):
-            await process.__anext__()
-        assert process.last_result is None
-        await process.aclose()
-        with pytest.raises(HandleError):
-            async with process:
-                pytest.fail("it was entered after it was closed")
-
-    backend.run(main)
+                pytest.fail("it was entered twice")
+        assert process.returncode is None
+        assert process.pid == pid
+    with pytest.raises(HandleError, match="once"):
+        async with process:
+            pytest.fail("it was entered again")
+    assert process.returncode == 0
 
 
 @every_backend
-def test_after_its_end_it_answers_questions_and_takes_nothing(backend: Backend) -> None:
-    async def main() -> None:
-        code = "say(type='result', subtype='success'); os.write(2, b'on stderr'); os.read(0, 1)"
-        async with plain(python(code), grace=30.0) as process:
-            async for _ in process:
-                break
-        assert process.returncode == 0
-        assert process.stderr_tail == b"on stderr"
-        assert process.last_result == RESULT
-        assert process.stats.messages == 1
-        assert await process.wait() == 0
-        with pytest.raises(ProcessInputError):
-            await process.send(PROMPT)
+async def test_one_that_was_not_entered_refuses_everything_but_closing() -> None:
+    process = plain(python(""))
+    with pytest.raises(HandleError, match="async with"):
+        _ = process.pid
+    with pytest.raises(HandleError, match="async with"):
+        _ = process.returncode
+    with pytest.raises(HandleError, match="async with"):
+        _ = process.stderr_tail
+    with pytest.raises(HandleError, match="async with"):
+        await process.send(PROMPT)
+    with pytest.raises(HandleError, match="async with"):
         await process.end_input()
-        for _ in range(2):
-            with pytest.raises(StopAsyncIteration):
-                await process.__anext__()
-        await process.aclose()
+    with pytest.raises(HandleError, match="async with"):
+        await process.wait()
+    with pytest.raises(HandleError, match="async with"):
+        await process.__anext__()
+    assert process.last_result is None
+    await process.aclose()
+    with pytest.raises(HandleError):
+        async with process:
+            pytest.fail("it was entered after it was closed")
 
-    backend.run(main)
+
+@every_backend
+async def test_after_its_end_it_answers_questions_and_takes_nothing() -> None:
+    code = "say(type='result', subtype='success'); os.write(2, b'on stderr'); os.read(0, 1)"
+    async with plain(python(code), grace=30.0) as process:
+        async for _ in process:
+            break
+    assert process.returncode == 0
+    assert process.stderr_tail == b"on stderr"
+    assert process.last_result == RESULT
+    assert process.stats.messages == 1
+    assert await process.wait() == 0
+    with pytest.raises(ProcessInputError):
+        await process.send(PROMPT)
+    await process.end_input()
+    for _ in range(2):
+        with pytest.raises(StopAsyncIteration):
+            await process.__anext__()
+    await process.aclose()
 
 
 # --- its standard error -----------------------------------------------------------------------------------------------
 
 
 @every_backend
-def test_the_last_64_kib_of_stderr_are_kept(backend: Backend) -> None:
+async def test_the_last_64_kib_of_stderr_are_kept() -> None:
     written = b"".join(b"%07d\n" % n for n in range(40_000))
     code = """
 data = b"".join(b"%07d\\n" % n for n in range(40_000))
@@ -363,14 +326,11 @@ say(type="written")
 os.read(0, 1)
 """
 
-    async def main() -> None:
-        async with plain(python(code)) as process:
-            assert await process.__anext__() == {"type": "written"}
-            assert process.stderr_tail == written[-64 * KIB :]
-            assert process.stderr_tail == written[-64 * KIB :]
+    async with plain(python(code)) as process:
+        assert await process.__anext__() == {"type": "written"}
         assert process.stderr_tail == written[-64 * KIB :]
-
-    backend.run(main)
+        assert process.stderr_tail == written[-64 * KIB :]
+    assert process.stderr_tail == written[-64 * KIB :]
 
 
 @every_backend
@@ -399,55 +359,46 @@ def test_stderr_goes_to_that_of_the_host_if_asked(backend: Backend, capfd: pytes
     ],
     ids=["nothing", "line", "lines", "crlf", "no final newline", "bad UTF-8", "other line ends", "long line"],
 )
-def test_the_callback_gets_each_line_of_stderr(backend: Backend, written: bytes, lines: list[str]) -> None:
-    async def main() -> None:
-        got: list[str] = []
-        code = f"os.write(2, {written!r}); sys.exit(1)"
-        async with plain(python(code), stderr=got.append) as process:
-            with pytest.raises(ProcessError) as raised:
-                await everything(process)
-            # The standard error is complete when the exception is raised.
-            assert got == lines
-            assert raised.value.stderr_tail == written[-64 * KIB :]
+async def test_the_callback_gets_each_line_of_stderr(written: bytes, lines: list[str]) -> None:
+    got: list[str] = []
+    code = f"os.write(2, {written!r}); sys.exit(1)"
+    async with plain(python(code), stderr=got.append) as process:
+        with pytest.raises(ProcessError) as raised:
+            await everything(process)
+        # The standard error is complete when the exception is raised.
         assert got == lines
-        assert process.stderr_tail == written[-64 * KIB :]
-
-    backend.run(main)
+        assert raised.value.stderr_tail == written[-64 * KIB :]
+    assert got == lines
+    assert process.stderr_tail == written[-64 * KIB :]
 
 
 @every_backend
-def test_the_callback_gets_lines_that_come_byte_by_byte(backend: Backend) -> None:
-    async def main() -> None:
-        got: list[str] = []
-        code = """
+async def test_the_callback_gets_lines_that_come_byte_by_byte() -> None:
+    got: list[str] = []
+    code = """
 for byte in "first\\n\u00e9\u00e8\\nlast".encode():
     os.write(2, bytes([byte]))
     time.sleep(0.001)
 """
-        async with plain(python(code), stderr=got.append) as process:
-            await everything(process)
-        assert got == ["first", "\u00e9\u00e8", "last"]
-
-    backend.run(main)
+    async with plain(python(code), stderr=got.append) as process:
+        await everything(process)
+    assert got == ["first", "\u00e9\u00e8", "last"]
 
 
 @every_backend
-def test_a_line_of_stderr_that_does_not_end_comes_in_pieces(backend: Backend) -> None:
-    async def main() -> None:
-        got: list[str] = []
-        code = """
+async def test_a_line_of_stderr_that_does_not_end_comes_in_pieces() -> None:
+    got: list[str] = []
+    code = """
 data = b"x" * 1_000_000
 while data:
     data = data[os.write(2, data):]
 os.write(2, b"\\nshort\\n")
 """
-        async with plain(python(code), stderr=got.append) as process:
-            await everything(process)
-        assert "".join(got[:-1]) == "x" * 1_000_000
-        assert got[-1] == "short"
-        assert max(map(len, got)) <= 128 * KIB
-
-    backend.run(main)
+    async with plain(python(code), stderr=got.append) as process:
+        await everything(process)
+    assert "".join(got[:-1]) == "x" * 1_000_000
+    assert got[-1] == "short"
+    assert max(map(len, got)) <= 128 * KIB
 
 
 @every_backend
@@ -474,19 +425,16 @@ def test_a_callback_that_raises_is_logged_and_called_again(backend: Backend, cap
 
 
 @every_backend
-def test_the_callback_is_called_while_nobody_iterates(backend: Backend) -> None:
-    async def main() -> None:
-        called = anyio.Event()
-        code = "os.write(2, b'line\\n'); os.read(0, 1)"
-        async with plain(python(code), stderr=lambda _: called.set()):
-            await called.wait()
-
-    backend.run(main)
+async def test_the_callback_is_called_while_nobody_iterates() -> None:
+    called = anyio.Event()
+    code = "os.write(2, b'line\\n'); os.read(0, 1)"
+    async with plain(python(code), stderr=lambda _: called.set()):
+        await called.wait()
 
 
 @every_backend
 @pytest.mark.parametrize("end", [b"\n", b""], ids=["lines", "one line"])
-def test_the_last_64_kib_of_stderr_are_kept_beside_a_callback(backend: Backend, end: bytes) -> None:
+async def test_the_last_64_kib_of_stderr_are_kept_beside_a_callback(end: bytes) -> None:
     code = """
 end = sys.argv[1].encode()
 data = b"".join(b"%07d" % n + end for n in range(100_000))
@@ -495,27 +443,21 @@ while data:
 """
     written = b"".join(b"%07d" % n + end for n in range(100_000))
 
-    async def main() -> None:
-        got: list[str] = []
-        async with plain(python(code, end.decode()), stderr=got.append) as process:
-            assert await everything(process) == []
-            assert process.stderr_tail == written[-64 * KIB :]
+    got: list[str] = []
+    async with plain(python(code, end.decode()), stderr=got.append) as process:
+        assert await everything(process) == []
         assert process.stderr_tail == written[-64 * KIB :]
-        assert "".join(got) == written.decode().replace("\n", "")
-
-    backend.run(main)
+    assert process.stderr_tail == written[-64 * KIB :]
+    assert "".join(got) == written.decode().replace("\n", "")
 
 
 @every_backend
-def test_the_callback_is_not_called_after_the_end(backend: Backend) -> None:
-    async def main() -> None:
-        got: list[str] = []
-        async with plain(python("os.write(2, b'line\\nunfinished'); os.read(0, 1)"), stderr=got.append) as process:
-            while not process.stderr_tail:
-                await anyio.sleep(0.001)
-        before = list(got)
-        for _ in range(20):
-            await anyio.sleep(0)
-        assert got == before == ["line", "unfinished"]
-
-    backend.run(main)
+async def test_the_callback_is_not_called_after_the_end() -> None:
+    got: list[str] = []
+    async with plain(python("os.write(2, b'line\\nunfinished'); os.read(0, 1)"), stderr=got.append) as process:
+        while not process.stderr_tail:
+            await anyio.sleep(0.001)
+    before = list(got)
+    for _ in range(20):
+        await anyio.sleep(0)
+    assert got == before == ["line", "unfinished"]

@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 import recordings
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from children import linux_only, nothing_left, python
 from claude_wire import (
     Decoder,
@@ -53,35 +53,29 @@ async def collect(process: Process[Any], got: list[Any]) -> None:
     ("code", "returncode"),
     [("", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), 9)", -9), ("os.kill(os.getpid(), 15)", -15)],
 )
-def test_waiting_gives_the_exit_code_to_all_who_wait(backend: Backend, code: str, returncode: int) -> None:
-    async def main() -> None:
-        async with plain(python("os.read(0, 1)\n" + code)) as process:
-            got: list[int] = []
+async def test_waiting_gives_the_exit_code_to_all_who_wait(code: str, returncode: int) -> None:
+    async with plain(python("os.read(0, 1)\n" + code)) as process:
+        got: list[int] = []
 
-            async def wait() -> None:
-                got.append(await process.wait())
+        async def wait() -> None:
+            got.append(await process.wait())
 
-            with anyio.move_on_after(0.01):
-                await process.wait()
-                pytest.fail("it runs")
-            async with anyio.create_task_group() as group:
-                for _ in range(5):
-                    group.start_soon(wait)
-                await process.end_input()
-            assert got == [returncode] * 5
-            assert process.returncode == await process.wait() == returncode
-
-    backend.run(main)
+        with anyio.move_on_after(0.01):
+            await process.wait()
+            pytest.fail("it runs")
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(wait)
+            await process.end_input()
+        assert got == [returncode] * 5
+        assert process.returncode == await process.wait() == returncode
 
 
 @every_backend
-def test_waiting_does_not_hold_up_one_that_writes_more_than_its_pipe_holds(backend: Backend) -> None:
-    async def main() -> None:
-        async with plain(python("for n in range(2000): say(n=n, text='x' * 500)")) as process:
-            assert await process.wait() == 0
-            assert [message["n"] for message in await everything(process)] == list(range(2000))
-
-    backend.run(main)
+async def test_waiting_does_not_hold_up_one_that_writes_more_than_its_pipe_holds() -> None:
+    async with plain(python("for n in range(2000): say(n=n, text='x' * 500)")) as process:
+        assert await process.wait() == 0
+        assert [message["n"] for message in await everything(process)] == list(range(2000))
 
 
 # --- unfinished turns -------------------------------------------------------------------------------------------------
@@ -104,38 +98,35 @@ NAMELESS = [signal.SIGRTMIN + 5] if sys.platform == "linux" else []
         *[(f"os.kill(os.getpid(), {number})", -number, number, str(number)) for number in NAMELESS],
     ],
 )
-def test_an_exit_code_that_is_not_0_is_an_error(
-    backend: Backend, code: str, returncode: int, number: int | None, text: str
+async def test_an_exit_code_that_is_not_0_is_an_error(
+    code: str, returncode: int, number: int | None, text: str
 ) -> None:
-    async def main() -> None:
-        said = f"""
+    said = f"""
 say(type="system", subtype="init", cwd="{SECRET}")
 say(type="result", subtype="success", result="{SECRET}")
 os.write(2, b"{SECRET}\\n" * 9 + b"Error: no such flag\\n    at {SECRET}\\n")
 {code}
 """
-        async with plain(python(said, SECRET), extra_env={"SECRET": SECRET}) as process:
-            got: list[Any] = []
-            with pytest.raises(ProcessError) as raised:
-                await collect(process, got)
-            assert [message["type"] for message in got] == ["system", "result"]
-            error = raised.value
-            assert type(error) is ProcessError
-            for same in (error, pickle.loads(pickle.dumps(error))):
-                assert type(same) is ProcessError
-                assert same.returncode == returncode == process.returncode
-                assert same.signal == number
-                assert same.stderr_tail.startswith(SECRET.encode())
-                assert same.last_result == got[-1] == process.last_result
-                assert text in str(same)
-                assert str(same).endswith('; on its standard error: "Error: no such flag"')
-                assert SECRET not in str(same) + repr(same)
-            # The iteration raises the error once and is then over.
-            for _ in range(2):
-                with pytest.raises(StopAsyncIteration):
-                    await process.__anext__()
-
-    backend.run(main)
+    async with plain(python(said, SECRET), extra_env={"SECRET": SECRET}) as process:
+        got: list[Any] = []
+        with pytest.raises(ProcessError) as raised:
+            await collect(process, got)
+        assert [message["type"] for message in got] == ["system", "result"]
+        error = raised.value
+        assert type(error) is ProcessError
+        for same in (error, pickle.loads(pickle.dumps(error))):
+            assert type(same) is ProcessError
+            assert same.returncode == returncode == process.returncode
+            assert same.signal == number
+            assert same.stderr_tail.startswith(SECRET.encode())
+            assert same.last_result == got[-1] == process.last_result
+            assert text in str(same)
+            assert str(same).endswith('; on its standard error: "Error: no such flag"')
+            assert SECRET not in str(same) + repr(same)
+        # The iteration raises the error once and is then over.
+        for _ in range(2):
+            with pytest.raises(StopAsyncIteration):
+                await process.__anext__()
 
 
 OPEN = "say(type='system', subtype='init'); say(type='assistant', message={'role': 'assistant', 'content': []})\n"
@@ -156,32 +147,29 @@ DONE = "say(type='result', subtype='success')\n"
     ],
     ids=["init", "second turn", "stream event", "line after a result", "line in a turn"],
 )
-def test_an_output_that_ends_early_is_an_error_whatever_the_exit_code(
-    backend: Backend, code: str, text: str, returncode: int, decoder: Any
+async def test_an_output_that_ends_early_is_an_error_whatever_the_exit_code(
+    code: str, text: str, returncode: int, decoder: Any
 ) -> None:
-    async def main() -> None:
-        end = f"sys.exit({returncode})" if returncode >= 0 else f"os.kill(os.getpid(), {-returncode})"
-        argv = python(code + f"os.write(2, b'{SECRET}\\nerror: it broke\\n')\n" + end, SECRET)
-        async with open_process(argv, Decoder(decoder) if decoder else None, grace=30.0) as process:
-            got: list[Any] = []
-            with pytest.raises(UnfinishedTurnError, match=text) as raised:
-                await collect(process, got)
-            assert len(got) == process.stats.lines
-            error = raised.value
-            for same in (error, pickle.loads(pickle.dumps(error))):
-                assert type(same) is UnfinishedTurnError
-                assert isinstance(same, ProcessError)
-                assert same.returncode == returncode
-                assert same.stderr_tail.startswith(SECRET.encode())
-                assert same.last_result == process.last_result
-                assert text in str(same)
-                assert str(same).endswith('; on its standard error: "error: it broke"') == (returncode != 0)
-                assert SECRET not in str(same) + repr(same)
-            assert (error.last_result is None) == (DONE not in code)
-            with pytest.raises(StopAsyncIteration):
-                await process.__anext__()
-
-    backend.run(main)
+    end = f"sys.exit({returncode})" if returncode >= 0 else f"os.kill(os.getpid(), {-returncode})"
+    argv = python(code + f"os.write(2, b'{SECRET}\\nerror: it broke\\n')\n" + end, SECRET)
+    async with open_process(argv, Decoder(decoder) if decoder else None, grace=30.0) as process:
+        got: list[Any] = []
+        with pytest.raises(UnfinishedTurnError, match=text) as raised:
+            await collect(process, got)
+        assert len(got) == process.stats.lines
+        error = raised.value
+        for same in (error, pickle.loads(pickle.dumps(error))):
+            assert type(same) is UnfinishedTurnError
+            assert isinstance(same, ProcessError)
+            assert same.returncode == returncode
+            assert same.stderr_tail.startswith(SECRET.encode())
+            assert same.last_result == process.last_result
+            assert text in str(same)
+            assert str(same).endswith('; on its standard error: "error: it broke"') == (returncode != 0)
+            assert SECRET not in str(same) + repr(same)
+        assert (error.last_result is None) == (DONE not in code)
+        with pytest.raises(StopAsyncIteration):
+            await process.__anext__()
 
 
 @every_backend
@@ -196,29 +184,23 @@ def test_an_output_that_ends_early_is_an_error_whatever_the_exit_code(
         ({"assistant"}, OPEN + 'os.write(1, b\'{"type":"assis\')\n', True),
     ],
 )
-def test_a_decoder_with_only_shows_as_much_of_a_turn_as_it_lets_through(
-    backend: Backend, only: set[str], code: str, unfinished: bool
+async def test_a_decoder_with_only_shows_as_much_of_a_turn_as_it_lets_through(
+    only: set[str], code: str, unfinished: bool
 ) -> None:
-    async def main() -> None:
-        async with open_process(python(code), Decoder(only=only)) as process:
-            with pytest.raises(UnfinishedTurnError) if unfinished else contextlib.nullcontext():
-                await everything(process)
-
-    backend.run(main)
+    async with open_process(python(code), Decoder(only=only)) as process:
+        with pytest.raises(UnfinishedTurnError) if unfinished else contextlib.nullcontext():
+            await everything(process)
 
 
 @every_backend
 @pytest.mark.parametrize("typed", [True, False])
-def test_a_prompt_to_which_nothing_came_is_an_unfinished_turn(backend: Backend, typed: bool) -> None:
-    async def main() -> None:
-        async with plain(python("os.read(0, 65536)"), grace=30.0) as process:
-            await process.send(UserMessage(message=PROMPT["message"]) if typed else PROMPT)
-            with pytest.raises(UnfinishedTurnError, match="before the turn") as raised:
-                await everything(process)
-            assert raised.value.returncode == 0
-            assert raised.value.last_result is None
-
-    backend.run(main)
+async def test_a_prompt_to_which_nothing_came_is_an_unfinished_turn(typed: bool) -> None:
+    async with plain(python("os.read(0, 65536)"), grace=30.0) as process:
+        await process.send(UserMessage(message=PROMPT["message"]) if typed else PROMPT)
+        with pytest.raises(UnfinishedTurnError, match="before the turn") as raised:
+            await everything(process)
+        assert raised.value.returncode == 0
+        assert raised.value.last_result is None
 
 
 @every_backend
@@ -237,16 +219,11 @@ def test_a_prompt_to_which_nothing_came_is_an_unfinished_turn(backend: Backend, 
     ],
 )
 @pytest.mark.parametrize("decoder", [None, dict], ids=["typed", "plain"])
-def test_an_output_that_ends_between_turns_with_exit_code_0_is_no_error(
-    backend: Backend, code: str, decoder: Any
-) -> None:
-    async def main() -> None:
-        async with open_process(python(code), Decoder(decoder) if decoder else None, grace=30.0) as process:
-            await process.end_input()
-            await everything(process)
-        assert process.returncode == 0
-
-    backend.run(main)
+async def test_an_output_that_ends_between_turns_with_exit_code_0_is_no_error(code: str, decoder: Any) -> None:
+    async with open_process(python(code), Decoder(decoder) if decoder else None, grace=30.0) as process:
+        await process.end_input()
+        await everything(process)
+    assert process.returncode == 0
 
 
 #: Recordings that end early, because their reader went away, was too slow, or the recording was stopped.
@@ -290,7 +267,7 @@ def test_of_the_recorded_sessions_those_that_were_cut_and_no_others_are_unfinish
 
 @every_backend
 @pytest.mark.parametrize("batches", [False, True])
-def test_an_error_within_the_stream_does_not_end_it(backend: Backend, batches: bool) -> None:
+async def test_an_error_within_the_stream_does_not_end_it(batches: bool) -> None:
     code = """
 say(type="a")
 os.write(1, b"not JSON\\n")
@@ -299,66 +276,57 @@ os.write(1, b"{cut")
 sys.exit(5)
 """
 
-    async def main() -> None:
-        got: list[Any] = []
-        async with open_process(python(code), Decoder(dict, on_invalid="raise")) as process:
-            steps = process.batches() if batches else process
-            while True:
-                try:
-                    step = await steps.__anext__()
-                    got.extend(step if batches else [step])
-                except StopAsyncIteration:
-                    break
-                except (InvalidLineError, ProcessError) as error:
-                    got.append(type(error))
-        assert got == [{"type": "a"}, InvalidLineError, {"type": "b"}, InvalidLineError, UnfinishedTurnError]
-
-    backend.run(main)
+    got: list[Any] = []
+    async with open_process(python(code), Decoder(dict, on_invalid="raise")) as process:
+        steps = process.batches() if batches else process
+        while True:
+            try:
+                step = await steps.__anext__()
+                got.extend(step if batches else [step])
+            except StopAsyncIteration:
+                break
+            except (InvalidLineError, ProcessError) as error:
+                got.append(type(error))
+    assert got == [{"type": "a"}, InvalidLineError, {"type": "b"}, InvalidLineError, UnfinishedTurnError]
 
 
 @every_backend
-def test_a_step_that_was_cancelled_loses_nothing(backend: Backend) -> None:
-    async def main() -> None:
-        code = "for line in sys.stdin.buffer: say(n=int(line)); say(n=-int(line))\nsys.exit(9)"
-        async with plain(python(code)) as process:
-            got = []
-            for n in range(1, 20):
-                with anyio.CancelScope() as scope:
-                    async with anyio.create_task_group() as group:
-                        group.start_soon(process.__anext__)
-                        await anyio.sleep(0)
-                        scope.cancel()
-                await process.send_bytes(b"%d\n" % n)
-                got += [(await process.__anext__())["n"], (await process.__anext__())["n"]]
-            assert got == [value for n in range(1, 20) for value in (n, -n)]
-            with anyio.move_on_after(0.05):
-                await process.__anext__()
-            await process.end_input()
-            with pytest.raises(ProcessError, match="code 9"):
-                await process.__anext__()
-
-    backend.run(main)
+async def test_a_step_that_was_cancelled_loses_nothing() -> None:
+    code = "for line in sys.stdin.buffer: say(n=int(line)); say(n=-int(line))\nsys.exit(9)"
+    async with plain(python(code)) as process:
+        got = []
+        for n in range(1, 20):
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(process.__anext__)
+                    await anyio.sleep(0)
+                    scope.cancel()
+            await process.send_bytes(b"%d\n" % n)
+            got += [(await process.__anext__())["n"], (await process.__anext__())["n"]]
+        assert got == [value for n in range(1, 20) for value in (n, -n)]
+        with anyio.move_on_after(0.05):
+            await process.__anext__()
+        await process.end_input()
+        with pytest.raises(ProcessError, match="code 9"):
+            await process.__anext__()
 
 
 @every_backend
-def test_the_wait_for_the_exit_after_the_output_can_be_cancelled_and_resumed(backend: Backend) -> None:
-    async def main() -> None:
-        async with plain(python("say(a=1); os.close(1); os.read(0, 1); sys.exit(9)"), grace=30.0) as process:
-            assert await process.__anext__() == {"a": 1}
-            with anyio.move_on_after(0.1) as scope:
-                await process.__anext__()
-            assert scope.cancelled_caught
-            await process.end_input()
-            with pytest.raises(ProcessError, match="code 9"):
-                await process.__anext__()
-
-    backend.run(main)
+async def test_the_wait_for_the_exit_after_the_output_can_be_cancelled_and_resumed() -> None:
+    async with plain(python("say(a=1); os.close(1); os.read(0, 1); sys.exit(9)"), grace=30.0) as process:
+        assert await process.__anext__() == {"a": 1}
+        with anyio.move_on_after(0.1) as scope:
+            await process.__anext__()
+        assert scope.cancelled_caught
+        await process.end_input()
+        with pytest.raises(ProcessError, match="code 9"):
+            await process.__anext__()
 
 
 @every_backend
 @pytest.mark.parametrize("typed", [False, True], ids=["dicts", "typed"])
 @pytest.mark.parametrize("how", ["raise", "callable"])
-def test_turns_are_followed_behind_invalid_lines(backend: Backend, how: Any, typed: bool) -> None:
+async def test_turns_are_followed_behind_invalid_lines(how: Any, typed: bool) -> None:
     """The start and the end of a turn count even if an exception for a bad line delays their messages."""
 
     def complain(line: InvalidLine) -> None:
@@ -377,116 +345,99 @@ def test_turns_are_followed_behind_invalid_lines(backend: Backend, how: Any, typ
             except (InvalidLineError, KeyError, ProcessError) as error:
                 raised.append(error)
 
-    async def main() -> None:
-        bad = InvalidLineError if how == "raise" else KeyError
-        make = Decoder if typed else lambda **options: Decoder(dict, **options)
-        decoders = [make(on_invalid="raise" if how == "raise" else complain) for _ in range(2)]
-        async with open_process(lines(INIT, None, RESULT), decoders[0]) as process:
-            assert list(map(type, await rest(process))) == [bad]
-            assert (process.last_result.subtype if typed else process.last_result["subtype"]) == "success"
-        async with open_process(lines(None, INIT, None), decoders[1]) as process:
-            assert list(map(type, await rest(process))) == [bad, bad, UnfinishedTurnError]
-
-    backend.run(main)
+    bad = InvalidLineError if how == "raise" else KeyError
+    make = Decoder if typed else lambda **options: Decoder(dict, **options)
+    decoders = [make(on_invalid="raise" if how == "raise" else complain) for _ in range(2)]
+    async with open_process(lines(INIT, None, RESULT), decoders[0]) as process:
+        assert list(map(type, await rest(process))) == [bad]
+        assert (process.last_result.subtype if typed else process.last_result["subtype"]) == "success"
+    async with open_process(lines(None, INIT, None), decoders[1]) as process:
+        assert list(map(type, await rest(process))) == [bad, bad, UnfinishedTurnError]
 
 
 @every_backend
-def test_two_tasks_cannot_iterate_at_once(backend: Backend) -> None:
-    async def main() -> None:
-        async with plain(python("os.read(0, 1); say(a=1)")) as process:
-            got: list[Any] = []
+async def test_two_tasks_cannot_iterate_at_once() -> None:
+    async with plain(python("os.read(0, 1); say(a=1)")) as process:
+        got: list[Any] = []
 
-            async def iterate() -> None:
-                got.extend(await everything(process))
+        async def iterate() -> None:
+            got.extend(await everything(process))
 
-            async with anyio.create_task_group() as group:
-                group.start_soon(iterate)
-                for _ in range(5):
-                    await anyio.sleep(0)
-                with pytest.raises(HandleError, match="another task"):
-                    await process.__anext__()
-                await process.end_input()
-            assert got == [{"a": 1}]
-
-    backend.run(main)
+        async with anyio.create_task_group() as group:
+            group.start_soon(iterate)
+            for _ in range(5):
+                await anyio.sleep(0)
+            with pytest.raises(HandleError, match="another task"):
+                await process.__anext__()
+            await process.end_input()
+        assert got == [{"a": 1}]
 
 
 @every_backend
-def test_closing_from_another_task_ends_an_iteration_without_an_error(backend: Backend) -> None:
+async def test_closing_from_another_task_ends_an_iteration_without_an_error() -> None:
     """A line that is only half read is not reported as bad, and our own signal is not reported as a failure."""
-
-    async def main() -> None:
-        code = """
+    code = """
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 say(type="system", subtype="init")
 os.write(1, b'{"type":"assis')
 while True: signal.pause()
 """
-        for close_output in ("", "os.close(1)\n"):
-            async with plain(python(code.replace("while True", close_output + "while True")), grace=0.2) as process:
-                got: list[Any] = []
+    for close_output in ("", "os.close(1)\n"):
+        async with plain(python(code.replace("while True", close_output + "while True")), grace=0.2) as process:
+            got: list[Any] = []
 
-                async def iterate(process: Process[Any] = process, got: list[Any] = got) -> None:
-                    got.extend(await everything(process))
+            async def iterate(process: Process[Any] = process, got: list[Any] = got) -> None:
+                got.extend(await everything(process))
 
-                assert await process.__anext__() == INIT
-                async with anyio.create_task_group() as group:
-                    group.start_soon(iterate)
-                    await anyio.sleep(0.05)
-                    await process.aclose()
-                # on a busy machine SIGTERM may take longer than the grace
-                assert process.returncode in (143, -signal.SIGKILL)
-            if not close_output:
-                assert got == []
-
-    backend.run(main)
-
-
-@every_backend
-def test_many_messages_that_are_there_already_do_not_starve_other_tasks(backend: Backend) -> None:
-    """The process has ended and all bytes are in the pipe, so no read ever waits."""
-
-    async def main() -> None:
-        async with plain(python("for n in range(60000): say(n=n, text='x' * 100)")) as process:
-            await process.wait()
-            steps = 0
-            ended = False
-
-            async def other() -> None:
-                nonlocal steps
-                while not ended:
-                    steps += 1
-                    await anyio.sleep(0)
-
+            assert await process.__anext__() == INIT
             async with anyio.create_task_group() as group:
-                group.start_soon(other)
-                await anyio.sleep(0)
-                before = steps
-                assert len(await everything(process)) == 60000
-                ended = True
-            # The iteration yields to other tasks about every millisecond.
-            assert steps - before >= 10
-
-    backend.run(main)
+                group.start_soon(iterate)
+                await anyio.sleep(0.05)
+                await process.aclose()
+            # on a busy machine SIGTERM may take longer than the grace
+            assert process.returncode in (143, -signal.SIGKILL)
+        if not close_output:
+            assert got == []
 
 
 @every_backend
-def test_lines_with_strange_types_are_neither_turns_nor_errors(backend: Backend) -> None:
+async def test_many_messages_that_are_there_already_do_not_starve_other_tasks() -> None:
+    """The process has ended and all bytes are in the pipe, so no read ever waits."""
+    async with plain(python("for n in range(60000): say(n=n, text='x' * 100)")) as process:
+        await process.wait()
+        steps = 0
+        ended = False
+
+        async def other() -> None:
+            nonlocal steps
+            while not ended:
+                steps += 1
+                await anyio.sleep(0)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(other)
+            await anyio.sleep(0)
+            before = steps
+            assert len(await everything(process)) == 60000
+            ended = True
+        # The iteration yields to other tasks about every millisecond.
+        assert steps - before >= 10
+
+
+@every_backend
+async def test_lines_with_strange_types_are_neither_turns_nor_errors() -> None:
     # Values of "type" that are unhashable, not UTF-8, or nested more deeply than a parser can follow.
     code = "import sys; sys.stdin.read(); print('{\"type\":[]}'); print('{\"type\":{}}')"
 
-    async def main() -> None:
-        async with open_process(python(code), Decoder(dict)) as process:
-            await process.send_bytes(b'{"type":"\xff"}\n')
-            await process.send_bytes(b'{"type":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n")
-            await process.end_input()
-            assert [message async for message in process] == [{"type": []}, {"type": {}}]
-
-    backend.run(main)
+    async with open_process(python(code), Decoder(dict)) as process:
+        await process.send_bytes(b'{"type":"\xff"}\n')
+        await process.send_bytes(b'{"type":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n")
+        await process.end_input()
+        assert [message async for message in process] == [{"type": []}, {"type": {}}]
 
 
 @every_backend
-def test_a_prompt_in_a_later_turn_that_is_not_answered_is_noticed(backend: Backend) -> None:
+async def test_a_prompt_in_a_later_turn_that_is_not_answered_is_noticed() -> None:
     code = f"""
 sys.stdin.readline()
 for line in {[json.dumps(INIT), json.dumps(RESULT)]!r}:
@@ -508,14 +459,11 @@ sys.stdin.read()
                 raised.append(str(error))
             return raised
 
-    async def both() -> None:
-        assert await main() == []
-        unanswered = "the output ended before the turn that was asked for; the process exited with code 0"
-        assert await main({"type": "user", "uuid": "b"}) == [unanswered]
-        # The CLI starts no turn for a prompt whose uuid it already has.
-        assert await main({"type": "user", "uuid": "a"}, {"type": "keep_alive"}) == []
-
-    backend.run(both)
+    assert await main() == []
+    unanswered = "the output ended before the turn that was asked for; the process exited with code 0"
+    assert await main({"type": "user", "uuid": "b"}) == [unanswered]
+    # The CLI starts no turn for a prompt whose uuid it already has.
+    assert await main({"type": "user", "uuid": "a"}, {"type": "keep_alive"}) == []
 
 
 def settled(uuid: str, state: str) -> dict[str, Any]:
@@ -539,7 +487,7 @@ FATES: dict[str, tuple[list[dict[str, Any]], bool]] = {
 @every_backend
 @pytest.mark.parametrize("fate", FATES)
 @pytest.mark.parametrize("typed", [True, False])
-def test_an_end_before_the_turn_of_a_prompt_is_noticed_and_no_other(backend: Backend, fate: str, typed: bool) -> None:
+async def test_an_end_before_the_turn_of_a_prompt_is_noticed_and_no_other(fate: str, typed: bool) -> None:
     said, early = FATES[fate]
     code = f"""
 sys.stdin.read()
@@ -547,12 +495,9 @@ for line in {[json.dumps(message) for message in said]!r}:
     print(line, flush=True)
 """
 
-    async def main() -> None:
-        async with open_process(python(code), None if typed else Decoder(dict)) as process:
-            for uuid in "ab":
-                await process.send({**PROMPT, "uuid": uuid})
-            await process.end_input()
-            with pytest.raises(UnfinishedTurnError) if early else contextlib.nullcontext():
-                await everything(process)
-
-    backend.run(main)
+    async with open_process(python(code), None if typed else Decoder(dict)) as process:
+        for uuid in "ab":
+            await process.send({**PROMPT, "uuid": uuid})
+        await process.end_input()
+        with pytest.raises(UnfinishedTurnError) if early else contextlib.nullcontext():
+            await everything(process)

@@ -195,55 +195,43 @@ WAYS: list[Callable[[Ladder], Awaitable[None]]] = [
 
 @every_backend
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_however_the_block_is_left_one_that_ignores_everything_is_killed(
-    backend: Backend, way: Callable[[Ladder], Awaitable[None]], tmp_path: Path
+async def test_however_the_block_is_left_one_that_ignores_everything_is_killed(
+    way: Callable[[Ladder], Awaitable[None]], tmp_path: Path
 ) -> None:
-    async def main() -> None:
-        ladder = Ladder(tmp_path / "met")
-        await way(ladder)
-        ladder.check()
-
-    backend.run(main)
+    ladder = Ladder(tmp_path / "met")
+    await way(ladder)
+    ladder.check()
 
 
 @every_backend
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_however_the_block_is_left_the_end_of_the_input_is_enough_for_most(
-    backend: Backend, way: Callable[[Ladder], Awaitable[None]], tmp_path: Path
+async def test_however_the_block_is_left_the_end_of_the_input_is_enough_for_most(
+    way: Callable[[Ladder], Awaitable[None]], tmp_path: Path
 ) -> None:
-    async def main() -> None:
-        ladder = Ladder(tmp_path / "met", "eof", 30.0)
-        await way(ladder)
-        ladder.check()
-
-    backend.run(main)
+    ladder = Ladder(tmp_path / "met", "eof", 30.0)
+    await way(ladder)
+    ladder.check()
 
 
 @every_backend
-def test_sigterm_comes_when_the_end_of_the_input_was_not_enough(backend: Backend, tmp_path: Path) -> None:
-    async def main() -> None:
-        ladder = Ladder(tmp_path / "met", "term", 1.0)
-        await normally(ladder)
-        ladder.check()
-
-    backend.run(main)
+async def test_sigterm_comes_when_the_end_of_the_input_was_not_enough(tmp_path: Path) -> None:
+    ladder = Ladder(tmp_path / "met", "term", 1.0)
+    await normally(ladder)
+    ladder.check()
 
 
 @every_backend
-def test_without_grace_it_is_killed_at_once_and_gone_at_the_end_of_the_block(backend: Backend) -> None:
-    async def main() -> None:
-        for another in (False, True):
-            async with anyio.create_task_group() as group:
-                async with open_process(python("say(a=1); signal.pause()"), Decoder(dict), grace=0.0) as process:
-                    await process.__anext__()
-                    if another:  # another task has already started to close the process
-                        group.start_soon(process.aclose)
-                        while not process._exchange.child.closed:
-                            await anyio.sleep(0)
-                assert process.returncode in (-signal.SIGTERM, -signal.SIGKILL)
-                assert not exists(process.pid)
-
-    backend.run(main)
+async def test_without_grace_it_is_killed_at_once_and_gone_at_the_end_of_the_block() -> None:
+    for another in (False, True):
+        async with anyio.create_task_group() as group:
+            async with open_process(python("say(a=1); signal.pause()"), Decoder(dict), grace=0.0) as process:
+                await process.__anext__()
+                if another:  # another task has already started to close the process
+                    group.start_soon(process.aclose)
+                    while not process._exchange.child.closed:
+                        await anyio.sleep(0)
+            assert process.returncode in (-signal.SIGTERM, -signal.SIGKILL)
+            assert not exists(process.pid)
 
 
 @every_backend
@@ -274,21 +262,15 @@ os.write(2, b"done")
 
 
 @every_backend
-def test_its_end_by_us_is_no_error(backend: Backend, tmp_path: Path) -> None:
-    async def main() -> None:
-        for ends_at in ("term", "kill"):
-            ladder = Ladder(tmp_path / ends_at, ends_at, 0.05)
-            await normally(ladder)
-
-    backend.run(main)
+async def test_its_end_by_us_is_no_error(tmp_path: Path) -> None:
+    for ends_at in ("term", "kill"):
+        ladder = Ladder(tmp_path / ends_at, ends_at, 0.05)
+        await normally(ladder)
 
 
 @every_backend
-def test_an_error_of_the_body_is_passed_on_as_it_is(backend: Backend) -> None:
-    async def main() -> None:
-        with pytest.raises(ProcessError, match="code 3") as raised:
-            async with open_process(python("sys.exit(3)"), Decoder(dict)) as process:
-                await process.__anext__()
-        assert raised.value.__context__ is None
-
-    backend.run(main)
+async def test_an_error_of_the_body_is_passed_on_as_it_is() -> None:
+    with pytest.raises(ProcessError, match="code 3") as raised:
+        async with open_process(python("sys.exit(3)"), Decoder(dict)) as process:
+            await process.__anext__()
+    assert raised.value.__context__ is None

@@ -158,11 +158,8 @@ def test_cancellation_by_asyncio_ends_it_by_the_same_steps(
 
 
 @every_asyncio
-def test_cancelled_at_its_first_wait_nothing_is_left(backend: Backend, tmp_path: Path) -> None:
-    async def main() -> None:
-        await cancelled_before_it_runs(Ladder(tmp_path / "met"))
-
-    backend.run(main)
+async def test_cancelled_at_its_first_wait_nothing_is_left(tmp_path: Path) -> None:
+    await cancelled_before_it_runs(Ladder(tmp_path / "met"))
 
 
 @every_asyncio
@@ -211,11 +208,7 @@ def test_a_coroutine_that_is_closed_without_a_running_loop_ends_it(
 @pytest.mark.parametrize("iterated", [False, True])
 @pytest.mark.parametrize("callback", [False, True])
 def test_one_that_is_dropped_is_ended(
-    backend: Backend,
-    ends_at: str,
-    iterated: bool,
-    callback: bool,
-    tmp_path: Path,
+    backend: Backend, ends_at: str, iterated: bool, callback: bool, tmp_path: Path
 ) -> None:
     ladder = Ladder(tmp_path / "met", ends_at)
 

@@ -328,66 +328,57 @@ def test_spilling_has_a_limit_and_pauses_there(
 
 
 @every_backend
-def test_an_error_is_raised_and_nothing_is_lost_by_it(backend: Backend, small_budget: int) -> None:
+async def test_an_error_is_raised_and_nothing_is_lost_by_it(small_budget: int) -> None:
     expected = all_lines(8 * MIB, 4000)
 
-    async def main() -> None:
-        got: list[bytes] = []
-        errors: list[ByteBudgetError] = []
-        async with writer(8 * MIB, overflow="error", grace=30.0) as process:
-            await until_paused(process)
-            assert process.returncode is None
-            while True:
-                try:
-                    got.append(encode(await process.__anext__()))
-                except ByteBudgetError as error:
-                    errors.append(error)
-                    assert len(errors) == stats(process).pauses
-                    if len(errors) == 1:
-                        assert got == []  # the error precedes all messages
-                except StopAsyncIteration:
-                    break
-                if len(got) in (500, 1500):
-                    await anyio.sleep(0.2)
-            assert process.returncode == 0
-        assert got == expected
-        assert len(errors) == stats(process).pauses >= 1
-        assert {error.limit for error in errors} == {small_budget}
-        assert stats(process).bytes_spilled == 0
-
-    backend.run(main)
+    got: list[bytes] = []
+    errors: list[ByteBudgetError] = []
+    async with writer(8 * MIB, overflow="error", grace=30.0) as process:
+        await until_paused(process)
+        assert process.returncode is None
+        while True:
+            try:
+                got.append(encode(await process.__anext__()))
+            except ByteBudgetError as error:
+                errors.append(error)
+                assert len(errors) == stats(process).pauses
+                if len(errors) == 1:
+                    assert got == []  # the error precedes all messages
+            except StopAsyncIteration:
+                break
+            if len(got) in (500, 1500):
+                await anyio.sleep(0.2)
+        assert process.returncode == 0
+    assert got == expected
+    assert len(errors) == stats(process).pauses >= 1
+    assert {error.limit for error in errors} == {small_budget}
+    assert stats(process).bytes_spilled == 0
 
 
 @every_backend
-def test_one_budget_is_for_all_processes_and_is_given_back(backend: Backend, small_budget: int) -> None:
+async def test_one_budget_is_for_all_processes_and_is_given_back(small_budget: int) -> None:
     expected = all_lines(2 * MIB, 4000)
 
-    async def main() -> None:
-        async with writer(2 * MIB) as first:
-            await until_paused(first)
-            async with writer(2 * MIB) as second:
-                await until_paused(second)
-                assert stats(first).bytes_queued + stats(second).bytes_queued <= small_budget + 2 * SLACK
-                # The reader of the second process receives everything, while the first one still uses up the budget.
-                assert await rest(second) == expected
-        # The first process was closed unread, so the whole budget is free again.
-        async with writer(2 * MIB) as third:
-            await until_paused(third)
-            assert stats(third).bytes_queued >= small_budget - SLACK
-            assert await rest(third) == expected
-
-    backend.run(main)
+    async with writer(2 * MIB) as first:
+        await until_paused(first)
+        async with writer(2 * MIB) as second:
+            await until_paused(second)
+            assert stats(first).bytes_queued + stats(second).bytes_queued <= small_budget + 2 * SLACK
+            # The reader of the second process receives everything, while the first one still uses up the budget.
+            assert await rest(second) == expected
+    # The first process was closed unread, so the whole budget is free again.
+    async with writer(2 * MIB) as third:
+        await until_paused(third)
+        assert stats(third).bytes_queued >= small_budget - SLACK
+        assert await rest(third) == expected
 
 
 @every_backend
-def test_closing_while_it_is_paused_does_not_hang(backend: Backend, small_budget: int, tmp_path: Path) -> None:
+async def test_closing_while_it_is_paused_does_not_hang(small_budget: int, tmp_path: Path) -> None:
     done = tmp_path / "done"
 
-    async def main() -> None:
-        argv = python(WRITER + "open(sys.argv[3], 'w').close()", SEED, 8 * MIB, done)
-        async with open_process(argv, Decoder(dict), grace=30.0) as process:
-            await until_paused(process)
-        assert process.returncode == 0
-        assert done.exists()  # the drain discarded the rest of its output, and it exited without a signal
-
-    backend.run(main)
+    argv = python(WRITER + "open(sys.argv[3], 'w').close()", SEED, 8 * MIB, done)
+    async with open_process(argv, Decoder(dict), grace=30.0) as process:
+        await until_paused(process)
+    assert process.returncode == 0
+    assert done.exists()  # the drain discarded the rest of its output, and it exited without a signal

@@ -73,19 +73,16 @@ def test_one_prompt_has_its_result_and_the_process_has_ended(backend: Backend) -
 
 
 @every_backend
-def test_callbacks_answer_as_in_a_session(backend: Backend) -> None:
+async def test_callbacks_answer_as_in_a_session() -> None:
     asked: list[str] = []
 
     def deny(request: CanUseToolRequest) -> PermissionResult:
         asked.append(request.input["text"])
         return request.deny("no")
 
-    async def main() -> None:
-        with anyio.fail_after(DEADLINE):
-            result = await claude_wire.ask("hello", child("ask"), can_use_tool=deny)
-        assert (result.result, asked) == ("deny", ["hello"])
-
-    backend.run(main)
+    with anyio.fail_after(DEADLINE):
+        result = await claude_wire.ask("hello", child("ask"), can_use_tool=deny)
+    assert (result.result, asked) == ("deny", ["hello"])
 
 
 @linux_only
@@ -138,19 +135,16 @@ def test_its_keywords_are_those_of_open_session() -> None:
 
 
 @every_backend
-def test_a_success_without_structured_output_raises_where_a_schema_was_given(backend: Backend) -> None:
-    async def main() -> None:
-        asked: list[Callable[[], Awaitable[object]]] = [
-            lambda: claude_wire.ask("x", [*child(), "--json-schema", "{}"]),
-            lambda: claude_wire.ask("x", child(), initialize=InitializeRequest(jsonSchema={"type": "object"})),
-        ]
-        with anyio.fail_after(DEADLINE):
-            for ask in asked:
-                with pytest.raises(StructuredOutputError, match="no structured_output") as caught:
-                    await ask()
-                assert caught.value.result.result == '"x"'
-
-    backend.run(main)
+async def test_a_success_without_structured_output_raises_where_a_schema_was_given() -> None:
+    asked: list[Callable[[], Awaitable[object]]] = [
+        lambda: claude_wire.ask("x", [*child(), "--json-schema", "{}"]),
+        lambda: claude_wire.ask("x", child(), initialize=InitializeRequest(jsonSchema={"type": "object"})),
+    ]
+    with anyio.fail_after(DEADLINE):
+        for ask in asked:
+            with pytest.raises(StructuredOutputError, match="no structured_output") as caught:
+                await ask()
+            assert caught.value.result.result == '"x"'
 
 
 @every_backend

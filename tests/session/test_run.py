@@ -9,14 +9,14 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from claude_wire import HandleError, PromptError, ResultMessage, Session, UserMessage
 from claude_wire.errors import PromptAnsweredError, PromptCancelledError
 from claude_wire.messages import CancelAsyncMessageRequest
 from claude_wire.protocol.run import SETTLE_SECONDS
 from run_messages import IDLE, RUNNING, lifecycle, result
 from session_peer import INIT, RESULT, Peer, opened
-from virtual_time import VirtualBackend, every_virtual_backend
+from virtual_time import every_virtual_backend
 
 # --- receive_run ------------------------------------------------------------------------------------------------------
 
@@ -24,104 +24,89 @@ from virtual_time import VirtualBackend, every_virtual_backend
 @every_virtual_backend
 @pytest.mark.parametrize("states", [True, False], ids=["idle", "no state"])
 @pytest.mark.parametrize("uuids", [("a", None), (None, None), (None, "b"), ("a", "b")], ids=str)
-def test_a_run_goes_on_to_the_answer_of_a_prompt_that_was_sent_before_the_last_result_was_taken(
-    virtual: VirtualBackend, uuids: tuple[str | None, str | None], states: bool
+async def test_a_run_goes_on_to_the_answer_of_a_prompt_that_was_sent_before_the_last_result_was_taken(
+    uuids: tuple[str | None, str | None], states: bool
 ) -> None:
     def turn(uuid: str | None, text: str) -> list[dict[str, Any]]:
         said = [INIT, result(*([uuid] if uuid else []), text=text, queued_turn_count=0)]
         return [RUNNING, *said, IDLE] if states else said
 
-    async def main() -> None:
-        async with opened() as (peer, session), anyio.create_task_group() as group:
-            await session.query(UserMessage.of("first", uuid=uuids[0]))
-            peer.say(*turn(uuids[0], "first"))
-            await session.query(UserMessage.of("second", uuid=uuids[1]))
+    async with opened() as (peer, session), anyio.create_task_group() as group:
+        await session.query(UserMessage.of("first", uuid=uuids[0]))
+        peer.say(*turn(uuids[0], "first"))
+        await session.query(UserMessage.of("second", uuid=uuids[1]))
 
-            async def later() -> None:
-                await anyio.sleep(0.5)
-                peer.say(*turn(uuids[1], "second"))
+        async def later() -> None:
+            await anyio.sleep(0.5)
+            peer.say(*turn(uuids[1], "second"))
 
-            group.start_soon(later)
-            got = [message async for message in session.receive_run()]
-            assert [one.result for one in got if isinstance(one, ResultMessage)] == ["first", "second"]
-            assert [message async for message in session.receive_run()] == []
-
-    virtual.run(main)
+        group.start_soon(later)
+        got = [message async for message in session.receive_run()]
+        assert [one.result for one in got if isinstance(one, ResultMessage)] == ["first", "second"]
+        assert [message async for message in session.receive_run()] == []
 
 
 @every_virtual_backend
 @pytest.mark.parametrize("said", [[RUNNING, INIT, RESULT, IDLE], [INIT, RESULT]], ids=["idle", "no state"])
-def test_a_result_may_be_for_several_prompts(virtual: VirtualBackend, said: list[dict[str, Any]]) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            for text in "abc":
-                await session.query(UserMessage.of(text))
-            peer.say(*said)
-            began = anyio.current_time()
-            got = [message async for message in session.receive_run()]
-            assert sum(isinstance(message, ResultMessage) for message in got) == 1
-            assert anyio.current_time() - began <= SETTLE_SECONDS
-            await session.query("d")
-            peer.say(*said)
-            assert len([message async for message in session.receive_run()]) == 2
-
-    virtual.run(main)
+async def test_a_result_may_be_for_several_prompts(said: list[dict[str, Any]]) -> None:
+    async with opened() as (peer, session):
+        for text in "abc":
+            await session.query(UserMessage.of(text))
+        peer.say(*said)
+        began = anyio.current_time()
+        got = [message async for message in session.receive_run()]
+        assert sum(isinstance(message, ResultMessage) for message in got) == 1
+        assert anyio.current_time() - began <= SETTLE_SECONDS
+        await session.query("d")
+        peer.say(*said)
+        assert len([message async for message in session.receive_run()]) == 2
 
 
 @every_virtual_backend
-def test_a_cli_that_is_idle_although_a_result_is_owed_is_waited_for_up_to_the_ceiling(virtual: VirtualBackend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            await session.query("x")
-            peer.say(IDLE)
-            began = anyio.current_time()
-            assert [message async for message in session.receive_run(ceiling=50)] == []
-            assert anyio.current_time() - began == pytest.approx(50)
-            with pytest.raises(PromptError, match="ceiling"):
-                await session.ask("y", ceiling=50)
-            assert anyio.current_time() - began == pytest.approx(100)
-
-    virtual.run(main)
+async def test_a_cli_that_is_idle_although_a_result_is_owed_is_waited_for_up_to_the_ceiling() -> None:
+    async with opened() as (peer, session):
+        await session.query("x")
+        peer.say(IDLE)
+        began = anyio.current_time()
+        assert [message async for message in session.receive_run(ceiling=50)] == []
+        assert anyio.current_time() - began == pytest.approx(50)
+        with pytest.raises(PromptError, match="ceiling"):
+            await session.ask("y", ceiling=50)
+        assert anyio.current_time() - began == pytest.approx(100)
 
 
 @every_backend
-def test_a_loop_of_runs_without_a_prompt_lets_other_tasks_run(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (_, session), anyio.create_task_group() as group:
+async def test_a_loop_of_runs_without_a_prompt_lets_other_tasks_run() -> None:
+    async with opened() as (_, session), anyio.create_task_group() as group:
 
-            async def runs() -> None:
-                for _ in range(1_000):
-                    assert [message async for message in session.receive_run()] == []
-                raise AssertionError("no other task ran")
+        async def runs() -> None:
+            for _ in range(1_000):
+                assert [message async for message in session.receive_run()] == []
+            raise AssertionError("no other task ran")
 
-            group.start_soon(runs)
-            await anyio.lowlevel.checkpoint()
-            group.cancel_scope.cancel()
-
-    backend.run(main)
+        group.start_soon(runs)
+        await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()
 
 
 @every_backend
 @pytest.mark.parametrize("how", ["raises", "cancelled"])
-def test_a_prompt_that_was_not_sent_can_be_sent_again_under_its_uuid(backend: Backend, how: str) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            if how == "raises":
-                peer.failure = OSError("no")
-                with pytest.raises(OSError, match="no"):
-                    await session.query("x", uuid="u")
-                peer.failure = None
-            else:
-                with anyio.CancelScope() as scope:
-                    scope.cancel()
-                    await session.query("x", uuid="u")
-            assert [message async for message in session.receive_run()] == []
-            await session.query("x", uuid="u")
-            peer.say(INIT, result("u"))
-            got = [message async for message in session.receive_run()]
-            assert len(got) == 2
-
-    backend.run(main)
+async def test_a_prompt_that_was_not_sent_can_be_sent_again_under_its_uuid(how: str) -> None:
+    async with opened() as (peer, session):
+        if how == "raises":
+            peer.failure = OSError("no")
+            with pytest.raises(OSError, match="no"):
+                await session.query("x", uuid="u")
+            peer.failure = None
+        else:
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await session.query("x", uuid="u")
+        assert [message async for message in session.receive_run()] == []
+        await session.query("x", uuid="u")
+        peer.say(INIT, result("u"))
+        got = [message async for message in session.receive_run()]
+        assert len(got) == 2
 
 
 # --- a prompt that the CLI already has --------------------------------------------------------------------------------
@@ -140,156 +125,127 @@ def _is_had(peer: Peer, replays: bool) -> Callable[[], Any]:
 
 @every_backend
 @pytest.mark.parametrize("replays", [False, True])
-def test_a_prompt_that_was_answered_before_the_session_was_resumed_ends_at_once(
-    backend: Backend, replays: bool
-) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            async with anyio.create_task_group() as group:
-                group.start_soon(_is_had(peer, replays))
-                with pytest.raises(PromptAnsweredError, match="answered before") as caught:
-                    await session.ask(UserMessage.of("x", uuid="old"))
-            assert caught.value.uuid == "old"
-        async with opened() as (peer, session):
-            async with anyio.create_task_group() as group:
-                group.start_soon(_is_had(peer, replays))
-                await session.query("x", uuid="old")
-                got = [message async for message in session.receive_run()]
-            assert len(got) == 1 + replays
-
-    backend.run(main)
+async def test_a_prompt_that_was_answered_before_the_session_was_resumed_ends_at_once(replays: bool) -> None:
+    async with opened() as (peer, session):
+        async with anyio.create_task_group() as group:
+            group.start_soon(_is_had(peer, replays))
+            with pytest.raises(PromptAnsweredError, match="answered before") as caught:
+                await session.ask(UserMessage.of("x", uuid="old"))
+        assert caught.value.uuid == "old"
+    async with opened() as (peer, session):
+        async with anyio.create_task_group() as group:
+            group.start_soon(_is_had(peer, replays))
+            await session.query("x", uuid="old")
+            got = [message async for message in session.receive_run()]
+        assert len(got) == 1 + replays
 
 
 @every_backend
 @pytest.mark.parametrize("how", ["request", "lifecycle", "interrupt"])
-def test_asking_ends_when_the_prompt_is_taken_out_of_the_queue(backend: Backend, how: str) -> None:
-    async def main() -> None:
-        peer = Peer(
-            {"cancel_async_message": {"cancelled": True}, "interrupt": {"still_queued": [], "cancelled": ["u"]}}
-        )
-        async with opened(peer) as (peer, session), anyio.create_task_group() as group:
+async def test_asking_ends_when_the_prompt_is_taken_out_of_the_queue(how: str) -> None:
+    peer = Peer({"cancel_async_message": {"cancelled": True}, "interrupt": {"still_queued": [], "cancelled": ["u"]}})
+    async with opened(peer) as (peer, session), anyio.create_task_group() as group:
 
-            async def cancel() -> None:
-                await peer.until(peer.prompts)
-                if how == "request":
-                    await session.request(CancelAsyncMessageRequest(message_uuid="u"))
-                elif how == "interrupt":
-                    await session.interrupt(cancel_queued=True)
-                else:
-                    peer.say(lifecycle("u", "queued"), lifecycle("u", "cancelled"))
-                peer.say(IDLE)
+        async def cancel() -> None:
+            await peer.until(peer.prompts)
+            if how == "request":
+                await session.request(CancelAsyncMessageRequest(message_uuid="u"))
+            elif how == "interrupt":
+                await session.interrupt(cancel_queued=True)
+            else:
+                peer.say(lifecycle("u", "queued"), lifecycle("u", "cancelled"))
+            peer.say(IDLE)
 
-            group.start_soon(cancel)
-            with pytest.raises(PromptCancelledError):
-                await session.ask(UserMessage.of("x", uuid="u"))
-
-    backend.run(main)
+        group.start_soon(cancel)
+        with pytest.raises(PromptCancelledError):
+            await session.ask(UserMessage.of("x", uuid="u"))
 
 
 @every_backend
 @pytest.mark.parametrize("asks", [True, False])
-def test_who_waits_for_a_prompt_that_another_task_cancels_ends_though_the_agent_says_no_more(
-    backend: Backend, asks: bool
-) -> None:
-    async def main() -> None:
-        peer = Peer({"cancel_async_message": {"cancelled": True}})
-        async with opened(peer) as (peer, session), anyio.create_task_group() as group:
+async def test_who_waits_for_a_prompt_that_another_task_cancels_ends_though_the_agent_says_no_more(asks: bool) -> None:
+    peer = Peer({"cancel_async_message": {"cancelled": True}})
+    async with opened(peer) as (peer, session), anyio.create_task_group() as group:
 
-            async def wait() -> None:
-                if asks:
-                    with pytest.raises(PromptCancelledError):
-                        await session.ask(UserMessage.of("x", uuid="u"))
-                else:
-                    await session.query("x", uuid="u")
-                    assert [message async for message in session.receive_run()] == []
-
-            group.start_soon(wait)
-            await peer.until(peer.prompts)
-            await anyio.wait_all_tasks_blocked()
-            await session.request(CancelAsyncMessageRequest(message_uuid="u"))
-
-    backend.run(main)
-
-
-@every_backend
-def test_a_prompt_that_is_taken_out_of_the_queue_has_no_other_prompts_result(backend: Backend) -> None:
-    """A result without prompt uuids may answer both prompts, until the CLI reports that the second one is cancelled."""
-
-    async def main() -> None:
-        async with opened() as (peer, session), anyio.create_task_group() as group:
-            await session.query("first")
-
-            async def ask() -> None:
+        async def wait() -> None:
+            if asks:
                 with pytest.raises(PromptCancelledError):
-                    await session.ask(UserMessage.of("second", uuid="b"))
+                    await session.ask(UserMessage.of("x", uuid="u"))
+            else:
+                await session.query("x", uuid="u")
+                assert [message async for message in session.receive_run()] == []
 
-            group.start_soon(ask)
-            await peer.until(lambda: peer.prompts()[1:])
-            peer.say(INIT, result(text="of the first"), lifecycle("b", "cancelled"))
-
-    backend.run(main)
-
-
-@every_backend
-def test_a_prompt_whose_uuid_is_empty_is_asked_with_one_of_its_own(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session), anyio.create_task_group() as group:
-            group.start_soon(session.ask, UserMessage.of("x", uuid=""))
-            uuid = (await peer.until(peer.prompts))[0]["uuid"]
-            assert uuid
-            peer.say(INIT, result(uuid))
-
-    backend.run(main)
+        group.start_soon(wait)
+        await peer.until(peer.prompts)
+        await anyio.wait_all_tasks_blocked()
+        await session.request(CancelAsyncMessageRequest(message_uuid="u"))
 
 
 @every_backend
-def test_a_prompt_counts_when_another_one_with_its_uuid_was_given_up_before_it_was_sent(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session), anyio.create_task_group() as group:
-            go_on = anyio.Event()
-            peer.hold = go_on.wait
-            scope = anyio.CancelScope()
+async def test_a_prompt_that_is_taken_out_of_the_queue_has_no_other_prompts_result() -> None:
+    """A result without prompt uuids may answer both prompts, until the CLI reports that the second one is cancelled."""
+    async with opened() as (peer, session), anyio.create_task_group() as group:
+        await session.query("first")
 
-            async def given_up() -> None:
-                with scope:
-                    await session.query("x", uuid="u")
+        async def ask() -> None:
+            with pytest.raises(PromptCancelledError):
+                await session.ask(UserMessage.of("second", uuid="b"))
 
-            group.start_soon(session.query, "before")
-            await anyio.wait_all_tasks_blocked()
-            group.start_soon(given_up)
-            await anyio.wait_all_tasks_blocked()
-            group.start_soon(lambda: session.query("x", uuid="u"))
-            await anyio.wait_all_tasks_blocked()
-            scope.cancel()
-            await anyio.wait_all_tasks_blocked()
-            go_on.set()
-            before, prompt = await peer.until(lambda: peer.prompts() if len(peer.prompts()) == 2 else [])
-            peer.say(INIT, result(before["uuid"], text="first"), INIT, result(prompt["uuid"], text="second"))
-            said = [message async for message in session.receive_run()]
-            assert [message.result for message in said if isinstance(message, ResultMessage)] == ["first", "second"]
+        group.start_soon(ask)
+        await peer.until(lambda: peer.prompts()[1:])
+        peer.say(INIT, result(text="of the first"), lifecycle("b", "cancelled"))
 
-    backend.run(main)
+
+@every_backend
+async def test_a_prompt_whose_uuid_is_empty_is_asked_with_one_of_its_own() -> None:
+    async with opened() as (peer, session), anyio.create_task_group() as group:
+        group.start_soon(session.ask, UserMessage.of("x", uuid=""))
+        uuid = (await peer.until(peer.prompts))[0]["uuid"]
+        assert uuid
+        peer.say(INIT, result(uuid))
+
+
+@every_backend
+async def test_a_prompt_counts_when_another_one_with_its_uuid_was_given_up_before_it_was_sent() -> None:
+    async with opened() as (peer, session), anyio.create_task_group() as group:
+        go_on = anyio.Event()
+        peer.hold = go_on.wait
+        scope = anyio.CancelScope()
+
+        async def given_up() -> None:
+            with scope:
+                await session.query("x", uuid="u")
+
+        group.start_soon(session.query, "before")
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(given_up)
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(lambda: session.query("x", uuid="u"))
+        await anyio.wait_all_tasks_blocked()
+        scope.cancel()
+        await anyio.wait_all_tasks_blocked()
+        go_on.set()
+        before, prompt = await peer.until(lambda: peer.prompts() if len(peer.prompts()) == 2 else [])
+        peer.say(INIT, result(before["uuid"], text="first"), INIT, result(prompt["uuid"], text="second"))
+        said = [message async for message in session.receive_run()]
+        assert [message.result for message in said if isinstance(message, ResultMessage)] == ["first", "second"]
 
 
 @every_virtual_backend
-def test_a_task_that_may_not_read_changes_nothing_for_the_one_that_does(virtual: VirtualBackend) -> None:
+async def test_a_task_that_may_not_read_changes_nothing_for_the_one_that_does() -> None:
     """The end of a prompt wakes the task that reads, even if another task tried to read in the meantime."""
+    peer = Peer({"cancel_async_message": {"cancelled": True}})
+    async with opened(peer) as (peer, session), anyio.create_task_group() as group:
+        await session.query("x", uuid="u")
 
-    async def main() -> None:
-        peer = Peer({"cancel_async_message": {"cancelled": True}})
-        async with opened(peer) as (peer, session), anyio.create_task_group() as group:
-            await session.query("x", uuid="u")
+        async def wait() -> None:
+            assert [message async for message in session.receive_run(ceiling=None)] == []
 
-            async def wait() -> None:
-                assert [message async for message in session.receive_run(ceiling=None)] == []
-
-            group.start_soon(wait)
-            await anyio.wait_all_tasks_blocked()
-            with pytest.raises(HandleError, match="another task"):
-                await session.receive_run().__anext__()
-            await session.request(CancelAsyncMessageRequest(message_uuid="u"))
-
-    virtual.run(main)
+        group.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(HandleError, match="another task"):
+            await session.receive_run().__anext__()
+        await session.request(CancelAsyncMessageRequest(message_uuid="u"))
 
 
 # --- callers of ask() take turns --------------------------------------------------------------------------------------
@@ -308,83 +264,71 @@ async def _answers_in_order(peer: Peer) -> None:
 
 
 @every_backend
-def test_callers_of_ask_take_turns(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            answers = {}
+async def test_callers_of_ask_take_turns() -> None:
+    async with opened() as (peer, session):
+        answers = {}
 
-            async def ask(text: str) -> None:
-                answers[text] = (await session.ask(text)).result
+        async def ask(text: str) -> None:
+            answers[text] = (await session.ask(text)).result
 
-            async with anyio.create_task_group() as group:
-                group.start_soon(_answers_in_order, peer)
-                for text in "abc":
-                    group.start_soon(ask, text)
-            assert answers == {"a": "a", "b": "b", "c": "c"}
-
-    backend.run(main)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_answers_in_order, peer)
+            for text in "abc":
+                group.start_soon(ask, text)
+        assert answers == {"a": "a", "b": "b", "c": "c"}
 
 
 @every_backend
-def test_a_caller_that_gives_up_while_it_waits_has_sent_nothing_and_lets_the_next_go_on(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            scopes = [anyio.CancelScope() for _ in range(3)]
-            answers: list[str | None] = []
+async def test_a_caller_that_gives_up_while_it_waits_has_sent_nothing_and_lets_the_next_go_on() -> None:
+    async with opened() as (peer, session):
+        scopes = [anyio.CancelScope() for _ in range(3)]
+        answers: list[str | None] = []
 
-            async def ask(number: int) -> None:
-                with scopes[number]:
-                    answers.append((await session.ask(str(number))).result)
+        async def ask(number: int) -> None:
+            with scopes[number]:
+                answers.append((await session.ask(str(number))).result)
 
-            async with anyio.create_task_group() as group:
-                for number in range(3):
-                    group.start_soon(ask, number)
-                    await anyio.wait_all_tasks_blocked()
-                scopes[1].cancel()
-                scopes[0].cancel()  # its prompt is sent, and its turn is running
+        async with anyio.create_task_group() as group:
+            for number in range(3):
+                group.start_soon(ask, number)
                 await anyio.wait_all_tasks_blocked()
-                sent = [prompt["message"]["content"] for prompt in peer.prompts()]
-                assert sent == ["0", "2"]
-                first, third = (prompt["uuid"] for prompt in peer.prompts())
-                peer.say(INIT, result(first, text="0"), INIT, result(third, text="2"))
-            assert answers == ["2"]
-
-    backend.run(main)
-
-
-@every_backend
-def test_nobody_reads_a_session_that_asks_and_nothing_is_sent_by_one_that_may_not(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session), anyio.create_task_group() as group:
-            group.start_soon(session.ask, "x")
-            uuid = (await peer.until(peer.prompts))[0]["uuid"]
-            for step in session.__anext__, session.batches().__anext__, session.receive_run().__anext__:
-                with pytest.raises(HandleError, match="ask"):
-                    await step()
-            peer.say(INIT, result(uuid))
-
-    backend.run(main)
+            scopes[1].cancel()
+            scopes[0].cancel()  # its prompt is sent, and its turn is running
+            await anyio.wait_all_tasks_blocked()
+            sent = [prompt["message"]["content"] for prompt in peer.prompts()]
+            assert sent == ["0", "2"]
+            first, third = (prompt["uuid"] for prompt in peer.prompts())
+            peer.say(INIT, result(first, text="0"), INIT, result(third, text="2"))
+        assert answers == ["2"]
 
 
 @every_backend
-def test_asking_within_a_callback_is_refused_for_it_would_wait_for_its_own_turn(backend: Backend) -> None:
-    async def main() -> None:
-        refused: list[str] = []
-        session: Session
+async def test_nobody_reads_a_session_that_asks_and_nothing_is_sent_by_one_that_may_not() -> None:
+    async with opened() as (peer, session), anyio.create_task_group() as group:
+        group.start_soon(session.ask, "x")
+        uuid = (await peer.until(peer.prompts))[0]["uuid"]
+        for step in session.__anext__, session.batches().__anext__, session.receive_run().__anext__:
+            with pytest.raises(HandleError, match="ask"):
+                await step()
+        peer.say(INIT, result(uuid))
 
-        async def decide(request: Any) -> Any:
-            with pytest.raises(HandleError) as caught:
-                await session.ask("deeper")
-            refused.append(str(caught.value))
-            return request.allow()
 
-        async with opened(can_use_tool=decide) as (peer, session):
-            peer.say(Peer.permission("p"))
-            await peer.answer_to("p")
-            assert "query()" in refused[0]
-            assert peer.prompts() == []
+@every_backend
+async def test_asking_within_a_callback_is_refused_for_it_would_wait_for_its_own_turn() -> None:
+    refused: list[str] = []
+    session: Session
 
-    backend.run(main)
+    async def decide(request: Any) -> Any:
+        with pytest.raises(HandleError) as caught:
+            await session.ask("deeper")
+        refused.append(str(caught.value))
+        return request.allow()
+
+    async with opened(can_use_tool=decide) as (peer, session):
+        peer.say(Peer.permission("p"))
+        await peer.answer_to("p")
+        assert "query()" in refused[0]
+        assert peer.prompts() == []
 
 
 # --- requests within callbacks ----------------------------------------------------------------------------------------
@@ -392,61 +336,53 @@ def test_asking_within_a_callback_is_refused_for_it_would_wait_for_its_own_turn(
 
 @every_backend
 @pytest.mark.parametrize("where", ["the callback", "a task of the callback"])
-def test_an_interrupt_within_a_callback_returns_its_answer_and_then_the_callback_is_cancelled(
-    backend: Backend, where: str
-) -> None:
-    async def main() -> None:
-        seen: list[Any] = []
-        cancelled = anyio.Event()
-        session: Session
+async def test_an_interrupt_within_a_callback_returns_its_answer_and_then_the_callback_is_cancelled(where: str) -> None:
+    seen: list[Any] = []
+    cancelled = anyio.Event()
+    session: Session
 
-        async def interrupt() -> None:
-            seen.append((await session.interrupt()).still_queued)
+    async def interrupt() -> None:
+        seen.append((await session.interrupt()).still_queued)
 
-        async def decide(request: Any) -> Any:
-            try:
-                if where == "the callback":
-                    await interrupt()
-                else:
-                    async with anyio.create_task_group() as group:
-                        group.start_soon(interrupt)
-                await anyio.sleep_forever()
-            finally:
-                cancelled.set()
+    async def decide(request: Any) -> Any:
+        try:
+            if where == "the callback":
+                await interrupt()
+            else:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(interrupt)
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
 
-        async with opened(can_use_tool=decide) as (peer, session):
-            peer.say(Peer.permission("p"))
-            asked = await peer.asked("interrupt")
-            peer.say(Peer.cancel("p"))  # the CLI withdraws its question before it answers the interrupt
-            await anyio.wait_all_tasks_blocked()
-            assert not cancelled.is_set()
-            peer.answer(asked["request_id"], {"still_queued": ["q"]})
-            await cancelled.wait()
-            assert seen == [["q"]]
-            assert peer.answers_to("p") == []
-            assert peer.withdrawn() == []
-
-    backend.run(main)
+    async with opened(can_use_tool=decide) as (peer, session):
+        peer.say(Peer.permission("p"))
+        asked = await peer.asked("interrupt")
+        peer.say(Peer.cancel("p"))  # the CLI withdraws its question before it answers the interrupt
+        await anyio.wait_all_tasks_blocked()
+        assert not cancelled.is_set()
+        peer.answer(asked["request_id"], {"still_queued": ["q"]})
+        await cancelled.wait()
+        assert seen == [["q"]]
+        assert peer.answers_to("p") == []
+        assert peer.withdrawn() == []
 
 
 @every_backend
-def test_a_session_that_is_left_ends_a_callback_whose_request_has_no_answer(backend: Backend) -> None:
-    async def main() -> None:
-        session: Session
-        ended: list[str] = []
+async def test_a_session_that_is_left_ends_a_callback_whose_request_has_no_answer() -> None:
+    session: Session
+    ended: list[str] = []
 
-        async def decide(request: Any) -> Any:
-            try:
-                await session.interrupt()
-            except Exception as error:
-                ended.append(type(error).__name__)
-                raise
+    async def decide(request: Any) -> Any:
+        try:
+            await session.interrupt()
+        except Exception as error:
+            ended.append(type(error).__name__)
+            raise
 
-        async with opened(can_use_tool=decide) as (peer, session):
-            peer.say(Peer.permission("p"))
-            await peer.asked("interrupt")
-            peer.say(Peer.cancel("p"))
-            await anyio.wait_all_tasks_blocked()
-        assert ended == ["SessionEndedError"]
-
-    backend.run(main)
+    async with opened(can_use_tool=decide) as (peer, session):
+        peer.say(Peer.permission("p"))
+        await peer.asked("interrupt")
+        peer.say(Peer.cancel("p"))
+        await anyio.wait_all_tasks_blocked()
+    assert ended == ["SessionEndedError"]

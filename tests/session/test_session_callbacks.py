@@ -44,7 +44,7 @@ from session_peer import RESULT, Peer, Server, allow, hook_ids, hook_request, nu
 
 
 @every_backend
-def test_hooks_are_called_by_their_ids_and_give_any_kind_of_output(backend: Backend) -> None:
+async def test_hooks_are_called_by_their_ids_and_give_any_kind_of_output() -> None:
     inputs: list[Any] = []
 
     def returns(output: Any) -> Any:
@@ -62,26 +62,23 @@ def test_hooks_are_called_by_their_ids_and_give_any_kind_of_output(backend: Back
         ({}, {}),
     ]
 
-    async def main() -> None:
-        hooks = {
-            "PreToolUse": [HookMatcher(*(returns(output) for output, _ in outputs))],
-            "Stop": [HookMatcher(returns("wrong"))],
-        }
-        async with opened(hooks=hooks) as (peer, _):
-            told = (await peer.asked("initialize"))["hooks"]
-            ids = told["PreToolUse"][0]["hookCallbackIds"]
-            peer.say(*(hook_request(f"h{number}", callback_id) for number, callback_id in enumerate(ids)))
-            for number, (_, expected) in enumerate(outputs):
-                answer = await peer.answer_to(f"h{number}")
-                assert (answer["subtype"], answer["response"]) == ("success", expected)
-            peer.say(hook_request("wrong", told["Stop"][0]["hookCallbackIds"][0], "Stop"))
-            peer.say(hook_request("unknown", "nobody's"))
-            assert (await peer.answer_to("wrong"))["subtype"] == "error"
-            assert (await peer.answer_to("unknown"))["subtype"] == "error"
-        assert all(isinstance(given, PreToolUseHookInput) for given in inputs[: len(outputs)])
-        assert inputs[0].tool_input == {"command": "ls"}
-
-    backend.run(main)
+    hooks = {
+        "PreToolUse": [HookMatcher(*(returns(output) for output, _ in outputs))],
+        "Stop": [HookMatcher(returns("wrong"))],
+    }
+    async with opened(hooks=hooks) as (peer, _):
+        told = (await peer.asked("initialize"))["hooks"]
+        ids = told["PreToolUse"][0]["hookCallbackIds"]
+        peer.say(*(hook_request(f"h{number}", callback_id) for number, callback_id in enumerate(ids)))
+        for number, (_, expected) in enumerate(outputs):
+            answer = await peer.answer_to(f"h{number}")
+            assert (answer["subtype"], answer["response"]) == ("success", expected)
+        peer.say(hook_request("wrong", told["Stop"][0]["hookCallbackIds"][0], "Stop"))
+        peer.say(hook_request("unknown", "nobody's"))
+        assert (await peer.answer_to("wrong"))["subtype"] == "error"
+        assert (await peer.answer_to("unknown"))["subtype"] == "error"
+    assert all(isinstance(given, PreToolUseHookInput) for given in inputs[: len(outputs)])
+    assert inputs[0].tool_input == {"command": "ls"}
 
 
 def ids_of(hooks: dict[str, list[HookMatcher]]) -> list[str]:
@@ -155,28 +152,25 @@ DENY = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
         ({"async": True}, None),
     ],
 )
-def test_an_answer_of_a_hook_that_would_guard_nothing_refuses_the_action(
-    backend: Backend, output: Any, problem: str | None, caplog: pytest.LogCaptureFixture
+async def test_an_answer_of_a_hook_that_would_guard_nothing_refuses_the_action(
+    output: Any, problem: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     def guard(request: HookCallbackRequest) -> Any:
         return output
 
-    async def main() -> None:
-        async with opened(hooks={"PreToolUse": [HookMatcher(guard)]}) as (peer, _):
-            told = (await peer.asked("initialize"))["hooks"]
-            peer.say(hook_request("h", told["PreToolUse"][0]["hookCallbackIds"][0]))
-            answer = await peer.answer_to("h")
-        assert answer["subtype"] == "success"
-        words = "the hook guard returned an output that has no effect for PreToolUse: "
-        assert (words in caplog.text) == bool(problem)
-        if problem is not None:
-            refused = answer["response"]["hookSpecificOutput"]
-            assert refused["permissionDecision"] == "deny"
-            for text in refused["permissionDecisionReason"], caplog.text:
-                assert words in text
-                assert problem in text
-
-    backend.run(main)
+    async with opened(hooks={"PreToolUse": [HookMatcher(guard)]}) as (peer, _):
+        told = (await peer.asked("initialize"))["hooks"]
+        peer.say(hook_request("h", told["PreToolUse"][0]["hookCallbackIds"][0]))
+        answer = await peer.answer_to("h")
+    assert answer["subtype"] == "success"
+    words = "the hook guard returned an output that has no effect for PreToolUse: "
+    assert (words in caplog.text) == bool(problem)
+    if problem is not None:
+        refused = answer["response"]["hookSpecificOutput"]
+        assert refused["permissionDecision"] == "deny"
+        for text in refused["permissionDecisionReason"], caplog.text:
+            assert words in text
+            assert problem in text
 
 
 def deny(event: str, **decision: Any) -> dict[str, Any]:
@@ -188,9 +182,7 @@ WRONG = "the hook guard returned bool for {}; return a HookOutput, an AsyncHookO
 
 @every_backend
 @pytest.mark.parametrize("on_failure", [None, "continue", "block"])
-def test_a_hook_that_returns_no_answer_refuses_unless_on_failure_says_what_to_do(
-    backend: Backend, on_failure: Any
-) -> None:
+async def test_a_hook_that_returns_no_answer_refuses_unless_on_failure_says_what_to_do(on_failure: Any) -> None:
     refused = {
         "PreToolUse": lambda why: deny("PreToolUse", permissionDecision="deny", permissionDecisionReason=why),
         "PermissionRequest": lambda why: deny("PermissionRequest", decision={"behavior": "deny", "message": why}),
@@ -200,21 +192,18 @@ def test_a_hook_that_returns_no_answer_refuses_unless_on_failure_says_what_to_do
     def guard(request: HookCallbackRequest) -> Any:
         return False
 
-    async def main() -> None:
-        events = [*refused, "PostToolUse"]
-        hooks = {event: [HookMatcher(guard, on_failure=on_failure)] for event in events}
-        peer = Peer({"initialize": {"hook_on_failure_supported": True}})
-        async with opened(peer, hooks=hooks):
-            for event, id in zip(events, hook_ids(peer), strict=True):
-                peer.say(hook_request(event, id, event))
-                answer = await peer.answer_to(event)
-                why = WRONG.format(event)
-                if on_failure is None and event in refused:
-                    assert answer["response"] == refused[event](why)
-                else:
-                    assert (answer["subtype"], answer["error"]) == ("error", why)
-
-    backend.run(main)
+    events = [*refused, "PostToolUse"]
+    hooks = {event: [HookMatcher(guard, on_failure=on_failure)] for event in events}
+    peer = Peer({"initialize": {"hook_on_failure_supported": True}})
+    async with opened(peer, hooks=hooks):
+        for event, id in zip(events, hook_ids(peer), strict=True):
+            peer.say(hook_request(event, id, event))
+            answer = await peer.answer_to(event)
+            why = WRONG.format(event)
+            if on_failure is None and event in refused:
+                assert answer["response"] == refused[event](why)
+            else:
+                assert (answer["subtype"], answer["error"]) == ("error", why)
 
 
 # --- callbacks: MCP servers -------------------------------------------------------------------------------------------
@@ -226,85 +215,76 @@ def rpc(request_id: str, server: str, method: str, **fields: Any) -> dict[str, A
 
 
 @every_backend
-def test_mcp_servers_are_connected_called_and_closed(backend: Backend) -> None:
-    async def main() -> None:
-        calc, other = Server(), Server()
-        peer = Peer({"mcp_message": None})
-        async with opened(peer, mcp_servers={"calc": calc, "other": other}) as (_, session):
-            assert calc.send is not None
-            peer.say(
-                rpc("request", "calc", "tools/list", id=7),
-                rpc("notification", "calc", "notifications/initialized"),
-                rpc("raises", "calc", "raise", id=8),
-                rpc("unknown", "nobody", "tools/list", id=9),
-                rpc("notifies", "other", "notify", id=10),
-            )
+async def test_mcp_servers_are_connected_called_and_closed() -> None:
+    calc, other = Server(), Server()
+    peer = Peer({"mcp_message": None})
+    async with opened(peer, mcp_servers={"calc": calc, "other": other}) as (_, session):
+        assert calc.send is not None
+        peer.say(
+            rpc("request", "calc", "tools/list", id=7),
+            rpc("notification", "calc", "notifications/initialized"),
+            rpc("raises", "calc", "raise", id=8),
+            rpc("unknown", "nobody", "tools/list", id=9),
+            rpc("notifies", "other", "notify", id=10),
+        )
 
-            async def response(request_id: str) -> dict[str, Any]:
-                answer = await peer.answer_to(request_id)
-                assert answer["subtype"] == "success"
-                value: dict[str, Any] = answer["response"]["mcp_response"]
-                assert value["jsonrpc"] == "2.0"
-                return value
+        async def response(request_id: str) -> dict[str, Any]:
+            answer = await peer.answer_to(request_id)
+            assert answer["subtype"] == "success"
+            value: dict[str, Any] = answer["response"]["mcp_response"]
+            assert value["jsonrpc"] == "2.0"
+            return value
 
-            assert (await response("request"))["result"] == {"echo": "tools/list"}
-            assert (await response("request"))["id"] == 7
-            assert (await response("notification"))["result"] == {}
-            raised, unknown = await response("raises"), await response("unknown")
-            assert (raised["id"], raised["error"]["code"]) == (8, -32603)
-            assert "inside" not in raised["error"]["message"]
-            assert (unknown["id"], unknown["error"]["code"]) == (9, -32601)
-            assert (await response("notifies"))["id"] == 10
-            # A request that the MCP server sends to the CLI.
-            await calc.send({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
-            sent = [(asked["server_name"], asked["message"]["method"]) for asked in peer.requests("mcp_message")]
-            assert sent == [("other", "notifications/progress"), ("calc", "roots/list")]
-            assert session.info is not None
-        assert (calc.closed, other.closed) == (1, 1)
-
-    backend.run(main)
+        assert (await response("request"))["result"] == {"echo": "tools/list"}
+        assert (await response("request"))["id"] == 7
+        assert (await response("notification"))["result"] == {}
+        raised, unknown = await response("raises"), await response("unknown")
+        assert (raised["id"], raised["error"]["code"]) == (8, -32603)
+        assert "inside" not in raised["error"]["message"]
+        assert (unknown["id"], unknown["error"]["code"]) == (9, -32601)
+        assert (await response("notifies"))["id"] == 10
+        # A request that the MCP server sends to the CLI.
+        await calc.send({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
+        sent = [(asked["server_name"], asked["message"]["method"]) for asked in peer.requests("mcp_message")]
+        assert sent == [("other", "notifications/progress"), ("calc", "roots/list")]
+        assert session.info is not None
+    assert (calc.closed, other.closed) == (1, 1)
 
 
 @every_backend
-def test_mcp_requests_before_the_answer_to_initialize_are_served(backend: Backend) -> None:
-    async def main() -> None:
-        peer = Peer()
-        del peer.answers["initialize"]
-        async with peer.session(mcp_servers={"calc": Server()}, can_use_tool=allow) as session:
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.initialize)
-                asked = await peer.asked("initialize")
-                peer.say(rpc("m", "calc", "initialize", id=0))
-                await peer.answer_to("m")
-                peer.say(rpc("n", "calc", "notifications/initialized"))
-                await peer.answer_to("n")
-                assert session.info is None
-                peer.answer(asked["request_id"], {})
-            assert session.info is not None
-
-    backend.run(main)
+async def test_mcp_requests_before_the_answer_to_initialize_are_served() -> None:
+    peer = Peer()
+    del peer.answers["initialize"]
+    async with peer.session(mcp_servers={"calc": Server()}, can_use_tool=allow) as session:
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.initialize)
+            asked = await peer.asked("initialize")
+            peer.say(rpc("m", "calc", "initialize", id=0))
+            await peer.answer_to("m")
+            peer.say(rpc("n", "calc", "notifications/initialized"))
+            await peer.answer_to("n")
+            assert session.info is None
+            peer.answer(asked["request_id"], {})
+        assert session.info is not None
 
 
 @every_backend
-def test_an_mcp_server_that_does_not_close_or_raises_does_not_hold_up_the_rest(backend: Backend) -> None:
+async def test_an_mcp_server_that_does_not_close_or_raises_does_not_hold_up_the_rest() -> None:
     class Bad(Server):
         async def aclose(self) -> None:
             raise ValueError("cannot close")
 
-    async def main() -> None:
-        good = Server()
-        async with opened(mcp_servers={"bad": Bad(), "good": good}):
-            pass
-        assert good.closed == 1
-
-    backend.run(main)
+    good = Server()
+    async with opened(mcp_servers={"bad": Bad(), "good": good}):
+        pass
+    assert good.closed == 1
 
 
 # --- callbacks: elicitation and dialogs -------------------------------------------------------------------------------
 
 
 @every_backend
-def test_elicitation_is_asked_or_declined(backend: Backend) -> None:
+async def test_elicitation_is_asked_or_declined() -> None:
     async def elicit(request: ElicitationRequest) -> ElicitationResponse:
         if request.message == "wrong":
             return {"action": "accept"}
@@ -313,133 +293,117 @@ def test_elicitation_is_asked_or_declined(backend: Backend) -> None:
     def elicitation(request_id: str, message: str = "m") -> dict[str, Any]:
         return Peer.request(request_id, "elicitation", mcp_server_name="srv", message=message)
 
-    async def main() -> None:
-        async with opened(on_elicitation=elicit) as (peer, _):
-            peer.say(elicitation("e"), elicitation("w", "wrong"))
-            assert (await peer.answer_to("e"))["response"] == {"action": "accept", "content": {"name": "srv"}}
-            assert (await peer.answer_to("w"))["subtype"] == "error"
-        async with opened() as (peer, _):
-            peer.say(elicitation("e"))
-            assert (await peer.answer_to("e"))["response"] == {"action": "decline"}
-
-    backend.run(main)
+    async with opened(on_elicitation=elicit) as (peer, _):
+        peer.say(elicitation("e"), elicitation("w", "wrong"))
+        assert (await peer.answer_to("e"))["response"] == {"action": "accept", "content": {"name": "srv"}}
+        assert (await peer.answer_to("w"))["subtype"] == "error"
+    async with opened() as (peer, _):
+        peer.say(elicitation("e"))
+        assert (await peer.answer_to("e"))["response"] == {"action": "decline"}
 
 
 @every_backend
-def test_dialogs_of_known_kinds_are_shown_and_others_never_answered(backend: Backend) -> None:
+async def test_dialogs_of_known_kinds_are_shown_and_others_never_answered() -> None:
     async def survey(request: RequestUserDialogRequest) -> Any:
         return {"done": UserDialogCompleted(result=[1]), "closed": UserDialogCancelled()}.get(request.payload["x"])
 
     def dialog(request_id: str, kind: str, x: str = "done") -> dict[str, Any]:
         return Peer.request(request_id, "request_user_dialog", dialog_kind=kind, payload={"x": x})
 
-    async def main() -> None:
-        async with opened(dialogs={"survey": survey}) as (peer, _):
-            peer.say(dialog("d", "survey"), dialog("c", "survey", "closed"), dialog("w", "survey", "wrong"))
-            peer.say(dialog("u", "of tomorrow"))
-            assert (await peer.answer_to("d"))["response"] == {"behavior": "completed", "result": [1]}
-            assert (await peer.answer_to("c"))["response"] == {"behavior": "cancelled"}
-            assert (await peer.answer_to("w"))["subtype"] == "error"
-            await stays_unanswered(peer, "u")
-
-    backend.run(main)
+    async with opened(dialogs={"survey": survey}) as (peer, _):
+        peer.say(dialog("d", "survey"), dialog("c", "survey", "closed"), dialog("w", "survey", "wrong"))
+        peer.say(dialog("u", "of tomorrow"))
+        assert (await peer.answer_to("d"))["response"] == {"behavior": "completed", "result": [1]}
+        assert (await peer.answer_to("c"))["response"] == {"behavior": "cancelled"}
+        assert (await peer.answer_to("w"))["subtype"] == "error"
+        await stays_unanswered(peer, "u")
 
 
 # --- unsupported and repeated requests --------------------------------------------------------------------------------
 
 
 @every_backend
-def test_unknown_requests_get_the_error_answer_that_the_cli_expects(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            # The session treats a request that only hosts may send ("interrupt") like an unknown one.
-            peer.say(Peer.request("u", "of_tomorrow", x=1), Peer.request("h", "interrupt"), numbered(1), RESULT)
-            for request_id, subtype in ("u", "of_tomorrow"), ("h", "interrupt"):
-                answer = await peer.answer_to(request_id)
-                assert answer["error"] == f"Unsupported control request subtype: {subtype}"
-                assert answer["error_code"] == "unsupported_request"
-            assert len([message async for message in session.receive_response()]) == 2
-
-    backend.run(main)
+async def test_unknown_requests_get_the_error_answer_that_the_cli_expects() -> None:
+    async with opened() as (peer, session):
+        # The session treats a request that only hosts may send ("interrupt") like an unknown one.
+        peer.say(Peer.request("u", "of_tomorrow", x=1), Peer.request("h", "interrupt"), numbered(1), RESULT)
+        for request_id, subtype in ("u", "of_tomorrow"), ("h", "interrupt"):
+            answer = await peer.answer_to(request_id)
+            assert answer["error"] == f"Unsupported control request subtype: {subtype}"
+            assert answer["error_code"] == "unsupported_request"
+        assert len([message async for message in session.receive_response()]) == 2
 
 
 @every_backend
-def test_a_request_that_cannot_be_read_gets_an_error_answer(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened(can_use_tool=allow) as (peer, session):
-            peer.say(
-                {"type": "control_request", "request_id": "no request"},
-                {"type": "control_request", "request_id": "no object", "request": 7},
-                {"type": "control_request", "request_id": "no subtype", "request": {}},
-                Peer.request("misfit", "can_use_tool", tool_name=7),
-                {"type": "control_request", "request": {"subtype": "interrupt"}},
-                {"type": "control_request", "request_id": 7, "request": {"subtype": "interrupt"}},
-                {"type": "control_response"},
-                {"type": "control_response", "response": 7},
-                {"type": "control_cancel_request"},
-                {"type": "control_of_tomorrow"},
-                Peer.permission("fine"),
-                RESULT,
-            )
-            for request_id in "no request", "no object", "no subtype", "misfit":
-                assert (await peer.answer_to(request_id))["subtype"] == "error"
-            assert (await peer.answer_to("fine"))["subtype"] == "success"
-            got = [message async for message in session.receive_response()]
-            assert all(isinstance(message, UnknownMessage) for message in got[:-1])
-            assert "control_of_tomorrow" in [message.type for message in got if isinstance(message, UnknownMessage)]
+async def test_a_request_that_cannot_be_read_gets_an_error_answer() -> None:
+    async with opened(can_use_tool=allow) as (peer, session):
+        peer.say(
+            {"type": "control_request", "request_id": "no request"},
+            {"type": "control_request", "request_id": "no object", "request": 7},
+            {"type": "control_request", "request_id": "no subtype", "request": {}},
+            Peer.request("misfit", "can_use_tool", tool_name=7),
+            {"type": "control_request", "request": {"subtype": "interrupt"}},
+            {"type": "control_request", "request_id": 7, "request": {"subtype": "interrupt"}},
+            {"type": "control_response"},
+            {"type": "control_response", "response": 7},
+            {"type": "control_cancel_request"},
+            {"type": "control_of_tomorrow"},
+            Peer.permission("fine"),
+            RESULT,
+        )
+        for request_id in "no request", "no object", "no subtype", "misfit":
+            assert (await peer.answer_to(request_id))["subtype"] == "error"
+        assert (await peer.answer_to("fine"))["subtype"] == "success"
+        got = [message async for message in session.receive_response()]
+        assert all(isinstance(message, UnknownMessage) for message in got[:-1])
+        assert "control_of_tomorrow" in [message.type for message in got if isinstance(message, UnknownMessage)]
 
-            def answers() -> list[dict[str, Any]]:
-                return [message for message in peer.lines if message["type"] == "control_response"]
+        def answers() -> list[dict[str, Any]]:
+            return [message for message in peer.lines if message["type"] == "control_response"]
 
-            await peer.until(lambda: len(answers()) >= 7)  # requests with a missing or numeric id get an answer, too
-            await anyio.wait_all_tasks_blocked()
-            assert len(answers()) == 7
-
-    backend.run(main)
+        await peer.until(lambda: len(answers()) >= 7)  # requests with a missing or numeric id get an answer, too
+        await anyio.wait_all_tasks_blocked()
+        assert len(answers()) == 7
 
 
 @every_backend
-def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_does(backend: Backend) -> None:
+async def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_does() -> None:
     """Like the CLI, leave out the id if the request has none, and otherwise repeat it, whatever its type."""
+    async with opened(can_use_tool=allow) as (peer, session):
+        question = Peer.permission("x")
+        nameless = {key: value for key, value in question.items() if key != "request_id"}
+        for message in (
+            nameless,
+            {**question, "request_id": 7},
+            {**question, "request_id": "7"},
+            {**question, "request_id": 7.0},  # equal to the id 7, which was answered already
+            {**question, "request_id": 0.5},
+            {**question, "request_id": None},
+            {"type": "control_request", "request_id": 8},
+            {"type": "control_request"},
+            Peer.permission("last"),
+        ):
+            peer.say(message)
+        peer.say(RESULT)
+        assert [message async for message in session.receive_response()]
 
-    async def main() -> None:
-        async with opened(can_use_tool=allow) as (peer, session):
-            question = Peer.permission("x")
-            nameless = {key: value for key, value in question.items() if key != "request_id"}
-            for message in (
-                nameless,
-                {**question, "request_id": 7},
-                {**question, "request_id": "7"},
-                {**question, "request_id": 7.0},  # equal to the id 7, which was answered already
-                {**question, "request_id": 0.5},
-                {**question, "request_id": None},
-                {"type": "control_request", "request_id": 8},
-                {"type": "control_request"},
-                Peer.permission("last"),
-            ):
-                peer.say(message)
-            peer.say(RESULT)
-            assert [message async for message in session.receive_response()]
+        def answers() -> list[tuple[str, str]]:
+            found = [message["response"] for message in peer.lines if message["type"] == "control_response"]
+            return sorted((repr(response.get("request_id", "none")), response["subtype"]) for response in found)
 
-            def answers() -> list[tuple[str, str]]:
-                found = [message["response"] for message in peer.lines if message["type"] == "control_response"]
-                return sorted((repr(response.get("request_id", "none")), response["subtype"]) for response in found)
-
-            expected = [
-                ("'none'", "success"),
-                ("7", "success"),
-                ("'7'", "success"),
-                ("0.5", "success"),
-                ("None", "success"),
-                ("8", "error"),
-                ("'none'", "error"),
-                ("'last'", "success"),
-            ]
-            await peer.until(lambda: len(answers()) >= len(expected))  # the callbacks may end in any order
-            await anyio.wait_all_tasks_blocked()
-            assert answers() == sorted(expected)
-
-    backend.run(main)
+        expected = [
+            ("'none'", "success"),
+            ("7", "success"),
+            ("'7'", "success"),
+            ("0.5", "success"),
+            ("None", "success"),
+            ("8", "error"),
+            ("'none'", "error"),
+            ("'last'", "success"),
+        ]
+        await peer.until(lambda: len(answers()) >= len(expected))  # the callbacks may end in any order
+        await anyio.wait_all_tasks_blocked()
+        assert answers() == sorted(expected)
 
 
 @every_backend
@@ -462,72 +426,63 @@ def test_that_too_many_requests_wait_is_told_once(
 
 
 @every_backend
-def test_a_withdrawn_request_makes_room_for_another(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_withdrawn_request_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(questions_module, "MAX_OPEN", 3)
 
-    async def main() -> None:
-        async def decide(request: CanUseToolRequest) -> Any:
-            if request.tool_name != "Quick":
-                await anyio.sleep_forever()
-            return request.allow()
+    async def decide(request: CanUseToolRequest) -> Any:
+        if request.tool_name != "Quick":
+            await anyio.sleep_forever()
+        return request.allow()
 
-        async with opened(can_use_tool=decide) as (peer, _):
-            for number in range(6):
-                peer.say(Peer.permission(f"{number}"), Peer.cancel(f"{number}"))
-            peer.say(Peer.permission("last", "Quick"))
-            assert (await peer.answer_to("last"))["subtype"] == "success"
-
-    backend.run(main)
+    async with opened(can_use_tool=decide) as (peer, _):
+        for number in range(6):
+            peer.say(Peer.permission(f"{number}"), Peer.cancel(f"{number}"))
+        peer.say(Peer.permission("last", "Quick"))
+        assert (await peer.answer_to("last"))["subtype"] == "success"
 
 
 @every_backend
-def test_a_request_with_a_number_is_withdrawn_by_it(backend: Backend) -> None:
-    async def main() -> None:
-        cancelled = anyio.Event()
+async def test_a_request_with_a_number_is_withdrawn_by_it() -> None:
+    cancelled = anyio.Event()
 
-        async def wait(request: CanUseToolRequest) -> bool:
-            try:
-                await anyio.sleep_forever()
-            finally:
-                cancelled.set()
-            return True
+    async def wait(request: CanUseToolRequest) -> bool:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
+        return True
 
-        async with opened(can_use_tool=wait) as (peer, _):
-            peer.say({**Peer.permission("x"), "request_id": 7})
-            await anyio.wait_all_tasks_blocked()
-            peer.say({"type": "control_cancel_request"}, {"type": "control_cancel_request", "request_id": 7})
-            await cancelled.wait()
-
-    backend.run(main)
+    async with opened(can_use_tool=wait) as (peer, _):
+        peer.say({**Peer.permission("x"), "request_id": 7})
+        await anyio.wait_all_tasks_blocked()
+        peer.say({"type": "control_cancel_request"}, {"type": "control_cancel_request", "request_id": 7})
+        await cancelled.wait()
 
 
 @every_backend
-def test_a_request_that_comes_twice_is_answered_once(backend: Backend) -> None:
-    async def main() -> None:
-        go = anyio.Event()
-        calls: list[str | None] = []
+async def test_a_request_that_comes_twice_is_answered_once() -> None:
+    go = anyio.Event()
+    calls: list[str | None] = []
 
-        async def decide(request: CanUseToolRequest) -> PermissionResult:
-            calls.append(request.tool_use_id)
-            await go.wait()
-            return request.allow()
+    async def decide(request: CanUseToolRequest) -> PermissionResult:
+        calls.append(request.tool_use_id)
+        await go.wait()
+        return request.allow()
 
-        async with opened(can_use_tool=decide) as (peer, _):
-            peer.say(Peer.permission("p"), Peer.permission("p"))
-            await stays_unanswered(peer, "p")
-            peer.say(Peer.permission("p"))
-            go.set()
-            await peer.answer_to("p")
-            peer.say(Peer.permission("p"))
-            await stays_unanswered(peer)
-            assert len(peer.answers_to("p")) == 1
-            assert calls == ["use-p"]
-
-    backend.run(main)
+    async with opened(can_use_tool=decide) as (peer, _):
+        peer.say(Peer.permission("p"), Peer.permission("p"))
+        await stays_unanswered(peer, "p")
+        peer.say(Peer.permission("p"))
+        go.set()
+        await peer.answer_to("p")
+        peer.say(Peer.permission("p"))
+        await stays_unanswered(peer)
+        assert len(peer.answers_to("p")) == 1
+        assert calls == ["use-p"]
 
 
 @every_backend
-def test_of_answered_requests_the_last_4096_are_remembered(backend: Backend) -> None:
+async def test_of_answered_requests_the_last_4096_are_remembered() -> None:
     """A repeated request gets a second answer only if 4096 other requests were answered in between."""
     answers: Counter[str] = Counter()
 
@@ -540,160 +495,137 @@ def test_of_answered_requests_the_last_4096_are_remembered(backend: Backend) -> 
     def all_answered(count: int) -> bool:
         return sum(answers.values()) == count
 
-    async def main() -> None:
-        peer = Forgetful()
-        async with peer.session():
-            ids = [f"r{number}" for number in range(4097)]
-            for first, last in ((0, 1), (1, 2), (2, 1000), (1000, 2000), (2000, 3000), (3000, 4097)):
-                peer.say(*(Peer.request(request_id, "nonsense") for request_id in ids[first:last]))
-                await peer.until(partial(all_answered, last))
-            # The oldest id that the session remembers, the newest one, and the id that it has just forgotten.
-            peer.say(*(Peer.request(request_id, "nonsense") for request_id in (ids[1], ids[-1], ids[0])))
-            await peer.until(lambda: answers[ids[0]] == 2)
-            await anyio.wait_all_tasks_blocked()
-            assert answers == {request_id: 1 + (request_id == ids[0]) for request_id in ids}
-
-    backend.run(main)
+    peer = Forgetful()
+    async with peer.session():
+        ids = [f"r{number}" for number in range(4097)]
+        for first, last in ((0, 1), (1, 2), (2, 1000), (1000, 2000), (2000, 3000), (3000, 4097)):
+            peer.say(*(Peer.request(request_id, "nonsense") for request_id in ids[first:last]))
+            await peer.until(partial(all_answered, last))
+        # The oldest id that the session remembers, the newest one, and the id that it has just forgotten.
+        peer.say(*(Peer.request(request_id, "nonsense") for request_id in (ids[1], ids[-1], ids[0])))
+        await peer.until(lambda: answers[ids[0]] == 2)
+        await anyio.wait_all_tasks_blocked()
+        assert answers == {request_id: 1 + (request_id == ids[0]) for request_id in ids}
 
 
 @every_backend
 @pytest.mark.parametrize("kind", ["a success", "an error"])
 @pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
-def test_requests_that_ride_on_the_answer_to_initialize_are_answered_once(
-    backend: Backend, kind: str, again: bool
-) -> None:
+async def test_requests_that_ride_on_the_answer_to_initialize_are_answered_once(kind: str, again: bool) -> None:
     async def survey(request: RequestUserDialogRequest) -> UserDialogCancelled:
         return UserDialogCancelled()
 
-    async def main() -> None:
-        peer = Peer()
-        del peer.answers["initialize"]
-        async with peer.session(can_use_tool=allow, dialogs={"survey": survey}) as session:
-            async with anyio.create_task_group() as group:
+    peer = Peer()
+    del peer.answers["initialize"]
+    async with peer.session(can_use_tool=allow, dialogs={"survey": survey}) as session:
+        async with anyio.create_task_group() as group:
 
-                async def initialize() -> None:
-                    with suppress(RequestRefusedError):
-                        await session.initialize()
+            async def initialize() -> None:
+                with suppress(RequestRefusedError):
+                    await session.initialize()
 
-                group.start_soon(initialize)
-                asked = await peer.asked("initialize")
-                dialog = Peer.request("d", "request_user_dialog", dialog_kind="survey", payload={})
-                elicitation = Peer.request("e", "elicitation", mcp_server_name="s", message="m")
-                peer.answer(
-                    asked["request_id"],
-                    {} if kind == "a success" else Exception("Already initialized"),
-                    pending_permission_requests=[Peer.permission("p")],
-                    pending_user_dialog_requests=[dialog],
-                    pending_elicitation_requests=[elicitation],
-                )
-                if again:
-                    peer.say(Peer.permission("p"), dialog, elicitation)
-            for request_id in "p", "d", "e":
-                assert (await peer.answer_to(request_id))["subtype"] == "success"
-            await stays_unanswered(peer)
-            for request_id in "p", "d", "e":
-                assert len(peer.answers_to(request_id)) == 1
-
-    backend.run(main)
+            group.start_soon(initialize)
+            asked = await peer.asked("initialize")
+            dialog = Peer.request("d", "request_user_dialog", dialog_kind="survey", payload={})
+            elicitation = Peer.request("e", "elicitation", mcp_server_name="s", message="m")
+            peer.answer(
+                asked["request_id"],
+                {} if kind == "a success" else Exception("Already initialized"),
+                pending_permission_requests=[Peer.permission("p")],
+                pending_user_dialog_requests=[dialog],
+                pending_elicitation_requests=[elicitation],
+            )
+            if again:
+                peer.say(Peer.permission("p"), dialog, elicitation)
+        for request_id in "p", "d", "e":
+            assert (await peer.answer_to(request_id))["subtype"] == "success"
+        await stays_unanswered(peer)
+        for request_id in "p", "d", "e":
+            assert len(peer.answers_to(request_id)) == 1
 
 
 @every_backend
-def test_callbacks_begin_in_the_order_of_their_requests(backend: Backend) -> None:
-    async def main() -> None:
-        begun: list[str] = []
+async def test_callbacks_begin_in_the_order_of_their_requests() -> None:
+    begun: list[str] = []
 
-        async def decide(request: CanUseToolRequest) -> PermissionResult:
-            begun.append(str(request.tool_use_id))
-            await anyio.lowlevel.checkpoint()
-            return request.allow()
+    async def decide(request: CanUseToolRequest) -> PermissionResult:
+        begun.append(str(request.tool_use_id))
+        await anyio.lowlevel.checkpoint()
+        return request.allow()
 
-        # trio schedules ready tasks in random order, so a wrong order may need several tries to show
-        for _ in range(10):
-            begun.clear()
-            async with opened(can_use_tool=decide) as (peer, _):
-                numbers = range(20)
-                before, after = ([Peer.permission(f"{kind}{number}") for number in numbers] for kind in "pq")
-                peer.say(*before, Peer.permission("w"), Peer.cancel("w"), *after)
-                await peer.answer_to("p19")
-                await peer.answer_to("q19")
-                assert begun == [f"use-{kind}{number}" for kind in "pq" for number in numbers]
-
-    backend.run(main)
+    # trio schedules ready tasks in random order, so a wrong order may need several tries to show
+    for _ in range(10):
+        begun.clear()
+        async with opened(can_use_tool=decide) as (peer, _):
+            numbers = range(20)
+            before, after = ([Peer.permission(f"{kind}{number}") for number in numbers] for kind in "pq")
+            peer.say(*before, Peer.permission("w"), Peer.cancel("w"), *after)
+            await peer.answer_to("p19")
+            await peer.answer_to("q19")
+            assert begun == [f"use-{kind}{number}" for kind in "pq" for number in numbers]
 
 
 @every_backend
-def test_an_answer_that_cannot_be_sent_does_not_end_the_session(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened(can_use_tool=allow) as (peer, session):
-            tried = anyio.Event()
+async def test_an_answer_that_cannot_be_sent_does_not_end_the_session() -> None:
+    async with opened(can_use_tool=allow) as (peer, session):
+        tried = anyio.Event()
 
-            async def fail() -> None:
-                tried.set()
-                raise OSError("broken")
+        async def fail() -> None:
+            tried.set()
+            raise OSError("broken")
 
-            hold, peer.hold = peer.hold, fail
-            peer.say(Peer.permission("p"))
-            await tried.wait()
-            peer.hold = hold
-            peer.say(Peer.permission("q"), RESULT)
-            await peer.answer_to("q")
-            assert len([message async for message in session.receive_response()]) == 1
-
-    backend.run(main)
+        hold, peer.hold = peer.hold, fail
+        peer.say(Peer.permission("p"))
+        await tried.wait()
+        peer.hold = hold
+        peer.say(Peer.permission("q"), RESULT)
+        await peer.answer_to("q")
+        assert len([message async for message in session.receive_response()]) == 1
 
 
 @every_backend
-def test_a_session_that_cannot_begin_closes_no_server_of_another(backend: Backend) -> None:
-    async def main() -> None:
-        class Once(Server):
-            def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-                if self.send is not None:
-                    raise RuntimeError("already serves a session")
-                super().connect(send)
+async def test_a_session_that_cannot_begin_closes_no_server_of_another() -> None:
+    class Once(Server):
+        def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+            if self.send is not None:
+                raise RuntimeError("already serves a session")
+            super().connect(send)
 
-        server = Once()
-        async with opened(mcp_servers={"a": server}) as (peer, _):
-            own = Server()
-            with pytest.raises(RuntimeError):
-                async with Peer().session(mcp_servers={"own": own, "a": server}):
-                    raise AssertionError
-            assert (own.closed, server.closed) == (1, 0)
-            peer.say(rpc("r", "a", "tools/list", id=1))
-            assert "result" in (await peer.answer_to("r"))["response"]["mcp_response"]
-        assert server.closed == 1
-
-    backend.run(main)
+    server = Once()
+    async with opened(mcp_servers={"a": server}) as (peer, _):
+        own = Server()
+        with pytest.raises(RuntimeError):
+            async with Peer().session(mcp_servers={"own": own, "a": server}):
+                raise AssertionError
+        assert (own.closed, server.closed) == (1, 0)
+        peer.say(rpc("r", "a", "tools/list", id=1))
+        assert "result" in (await peer.answer_to("r"))["response"]["mcp_response"]
+    assert server.closed == 1
 
 
 @every_backend
-def test_the_spelling_of_claude_agent_sdk_is_that_of_the_wire_in_a_plain_output(backend: Backend) -> None:
-    async def main() -> None:
-        async def stop(request: HookCallbackRequest) -> dict[str, Any]:
-            return {"continue_": False, "stopReason": "enough"}
+async def test_the_spelling_of_claude_agent_sdk_is_that_of_the_wire_in_a_plain_output() -> None:
+    async def stop(request: HookCallbackRequest) -> dict[str, Any]:
+        return {"continue_": False, "stopReason": "enough"}
 
-        async def later(request: HookCallbackRequest) -> dict[str, Any]:
-            return {"async_": True}
+    async def later(request: HookCallbackRequest) -> dict[str, Any]:
+        return {"async_": True}
 
-        async with opened(hooks={"PreToolUse": [HookMatcher(stop, later)]}) as (peer, _):
-            first, second = hook_ids(peer)
-            peer.say(hook_request("a", first), hook_request("b", second))
-            assert (await peer.answer_to("a"))["response"] == {"continue": False, "stopReason": "enough"}
-            assert (await peer.answer_to("b"))["response"] == {"async": True}
-
-    backend.run(main)
+    async with opened(hooks={"PreToolUse": [HookMatcher(stop, later)]}) as (peer, _):
+        first, second = hook_ids(peer)
+        peer.say(hook_request("a", first), hook_request("b", second))
+        assert (await peer.answer_to("a"))["response"] == {"continue": False, "stopReason": "enough"}
+        assert (await peer.answer_to("b"))["response"] == {"async": True}
 
 
 @every_backend
-def test_a_known_request_that_does_not_fit_is_not_called_unsupported(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, _):
-            peer.say(Peer.request("r", "can_use_tool", tool_name=[], input={}))
-            answer = await peer.answer_to("r")
-            assert answer["subtype"] == "error"
-            assert "cannot be read" in answer["error"]
-            assert "tool_name" in answer["error"]
-
-    backend.run(main)
+async def test_a_known_request_that_does_not_fit_is_not_called_unsupported() -> None:
+    async with opened() as (peer, _):
+        peer.say(Peer.request("r", "can_use_tool", tool_name=[], input={}))
+        answer = await peer.answer_to("r")
+        assert answer["subtype"] == "error"
+        assert "cannot be read" in answer["error"]
+        assert "tool_name" in answer["error"]
 
 
 @every_backend

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from claude_wire import CanUseToolRequest, Decoder, InvalidLine
 from claude_wire.messages import PermissionResult
 from long_tests import LONG
@@ -161,79 +161,67 @@ def test_lines_about_as_long_as_they_may_be_are_the_same_to_both(virtual: Virtua
 
 @every_backend
 @pytest.mark.parametrize("who", ["read ahead", "by the consumer"])
-def test_what_the_stream_raises_comes_in_its_place(backend: Backend, who: str) -> None:
-    async def main() -> None:
-        async with opened_for_questions() as (peer, session):
-            peer.say(numbered(1), Peer.permission("p"))
-            if who == "read ahead":
-                await peer.answer_to("p")
-            half = line(numbered(2))
-            peer.write(half[:10])
-            peer.output.write(OSError("first"))
-            peer.write(half[10:])
-            peer.output.write(ValueError("second"))
-            peer.say(Peer.permission("q"))
-            peer.output.end()
-            if who == "read ahead":
-                await anyio.wait_all_tasks_blocked()
-            got: list[Any] = []
-            for _ in range(4):
-                try:
-                    got.append(numbers([await session.__anext__()])[0])
-                except (OSError, ValueError) as error:
-                    got.append(str(error))
-            assert got == [1, "first", 2, "second"]
-            assert await rest(session) == []
-            await peer.answer_to("q")
-
-    backend.run(main)
+async def test_what_the_stream_raises_comes_in_its_place(who: str) -> None:
+    async with opened_for_questions() as (peer, session):
+        peer.say(numbered(1), Peer.permission("p"))
+        if who == "read ahead":
+            await peer.answer_to("p")
+        half = line(numbered(2))
+        peer.write(half[:10])
+        peer.output.write(OSError("first"))
+        peer.write(half[10:])
+        peer.output.write(ValueError("second"))
+        peer.say(Peer.permission("q"))
+        peer.output.end()
+        if who == "read ahead":
+            await anyio.wait_all_tasks_blocked()
+        got: list[Any] = []
+        for _ in range(4):
+            try:
+                got.append(numbers([await session.__anext__()])[0])
+            except (OSError, ValueError) as error:
+                got.append(str(error))
+        assert got == [1, "first", 2, "second"]
+        assert await rest(session) == []
+        await peer.answer_to("q")
 
 
 @every_virtual_backend
-def test_a_stream_that_raises_for_ever_is_not_asked_for_ever(virtual: VirtualBackend) -> None:
-    async def main() -> None:
-        async with opened_for_questions() as (peer, session):
-            for _ in range(1000):
-                peer.output.write(OSError("again"))
-            await anyio.sleep(3600)
-            assert peer.output.waiting >= 998
-            for _ in range(3):
-                with pytest.raises(OSError, match="again"):
-                    await session.__anext__()
-            peer.output._chunks.clear()
-            peer.output.end()
-            assert await rest(session) == []
-
-    virtual.run(main)
+async def test_a_stream_that_raises_for_ever_is_not_asked_for_ever() -> None:
+    async with opened_for_questions() as (peer, session):
+        for _ in range(1000):
+            peer.output.write(OSError("again"))
+        await anyio.sleep(3600)
+        assert peer.output.waiting >= 998
+        for _ in range(3):
+            with pytest.raises(OSError, match="again"):
+                await session.__anext__()
+        peer.output._chunks.clear()
+        peer.output.end()
+        assert await rest(session) == []
 
 
 @every_backend
-def test_a_last_line_without_line_feed_counts(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened_for_questions() as (peer, session):
-            peer.write(line(numbered(1)) + line(Peer.permission("p"))[:-1])
-            peer.output.end()
-            await peer.answer_to("p")
-            assert numbers(await rest(session)) == [1]
-            assert len(peer.answers_to("p")) == 1
-
-    backend.run(main)
+async def test_a_last_line_without_line_feed_counts() -> None:
+    async with opened_for_questions() as (peer, session):
+        peer.write(line(numbered(1)) + line(Peer.permission("p"))[:-1])
+        peer.output.end()
+        await peer.answer_to("p")
+        assert numbers(await rest(session)) == [1]
+        assert len(peer.answers_to("p")) == 1
 
 
 @every_backend
-def test_questions_are_answered_after_the_end_of_the_output_was_seen(backend: Backend) -> None:
-    async def main() -> None:
-        go = anyio.Event()
+async def test_questions_are_answered_after_the_end_of_the_output_was_seen() -> None:
+    go = anyio.Event()
 
-        async def ask(request: CanUseToolRequest) -> PermissionResult:
-            await go.wait()
-            return request.allow()
+    async def ask(request: CanUseToolRequest) -> PermissionResult:
+        await go.wait()
+        return request.allow()
 
-        async with opened_for_questions(can_use_tool=ask) as (peer, session):
-            peer.say(Peer.permission("p"))
-            peer.output.end()
-            assert await rest(session) == []
-            go.set()
-            await peer.answer_to("p")
-
-    backend.run(main)
+    async with opened_for_questions(can_use_tool=ask) as (peer, session):
+        peer.say(Peer.permission("p"))
+        peer.output.end()
+        assert await rest(session) == []
+        go.set()
+        await peer.answer_to("p")

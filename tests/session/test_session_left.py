@@ -29,45 +29,42 @@ def living_tasks(backend: Backend) -> int:
 
 @every_backend
 @pytest.mark.parametrize("how", ["closed", "left by an exception", "cancelled", "iterating", "asking"])
-def test_no_task_is_left(backend: Backend, how: str) -> None:
-    async def main() -> None:
-        before = living_tasks(backend)
+async def test_no_task_is_left(backend: Backend, how: str) -> None:
+    before = living_tasks(backend)
 
-        async def forever(request: CanUseToolRequest) -> PermissionResult:
-            await anyio.sleep_forever()
-            return request.allow()
+    async def forever(request: CanUseToolRequest) -> PermissionResult:
+        await anyio.sleep_forever()
+        return request.allow()
 
-        async def use() -> None:
-            peer = Peer()
-            async with opened_for_questions(peer, can_use_tool=forever, callback_timeout=1000) as (_, session):
-                peer.say(Peer.permission("p"), numbered(1))
-                await anyio.wait_all_tasks_blocked()
-                if how == "left by an exception":
-                    raise ValueError("of the host")
-                if how == "iterating":
-                    async for _ in session:
-                        break
-                if how == "asking":
-                    await session.request(McpStatusRequest())
-                if how == "cancelled":
-                    await rest(session)
+    async def use() -> None:
+        peer = Peer()
+        async with opened_for_questions(peer, can_use_tool=forever, callback_timeout=1000) as (_, session):
+            peer.say(Peer.permission("p"), numbered(1))
+            await anyio.wait_all_tasks_blocked()
+            if how == "left by an exception":
+                raise ValueError("of the host")
+            if how == "iterating":
+                async for _ in session:
+                    break
+            if how == "asking":
+                await session.request(McpStatusRequest())
+            if how == "cancelled":
+                await rest(session)
 
-        if how in ("cancelled", "asking"):
-            async with anyio.create_task_group() as group:
-                group.start_soon(use)
-                await anyio.wait_all_tasks_blocked()
-                await anyio.sleep(0.02)
-                group.cancel_scope.cancel()
-        elif how == "left by an exception":
-            with pytest.raises(ValueError, match="of the host"):
-                await use()
-        else:
+    if how in ("cancelled", "asking"):
+        async with anyio.create_task_group() as group:
+            group.start_soon(use)
+            await anyio.wait_all_tasks_blocked()
+            await anyio.sleep(0.02)
+            group.cancel_scope.cancel()
+    elif how == "left by an exception":
+        with pytest.raises(ValueError, match="of the host"):
             await use()
-        with anyio.fail_after(60):
-            while living_tasks(backend) > before:
-                await anyio.lowlevel.checkpoint()
-
-    backend.run(main)
+    else:
+        await use()
+    with anyio.fail_after(60):
+        while living_tasks(backend) > before:
+            await anyio.lowlevel.checkpoint()
 
 
 #: Asks for permission behind so many messages; the result comes with the answer.

@@ -10,15 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from async_backends import Backend, every_backend
-from claude_wire import (
-    ClaudeWireError,
-    EncodeError,
-    HandleError,
-    RequestRefusedError,
-    RequestTimeoutError,
-    Session,
-)
+from async_backends import every_backend
+from claude_wire import ClaudeWireError, EncodeError, HandleError, RequestRefusedError, RequestTimeoutError, Session
 from claude_wire.errors import PayloadError
 from session_peer import Peer, opened
 from virtual_time import VirtualBackend, every_virtual_backend
@@ -81,27 +74,22 @@ async def answered_with_nonsense(session: Session, peer: Peer, servers: dict[str
 
 @every_backend
 @pytest.mark.parametrize("ends", [cancelled, timed_out, answered_with_nonsense], ids=lambda ends: ends.__name__)
-def test_without_a_clear_answer_both_sets_of_servers_stay_up_to_the_next_call(
-    backend: Backend, ends: Callable[..., Any]
-) -> None:
-    async def main() -> None:
-        old, new = Counted(), Counted()
-        async with opened(Peer({SUBTYPE: done})) as (peer, session):
-            await session.set_mcp_servers({"old": old})
-            del peer.answers[SUBTYPE]
-            await ends(session, peer, {"new": new})
-            await anyio.wait_all_tasks_blocked()
-            # The CLI may or may not have applied the change, so the session must serve both servers.
-            assert await is_served(peer, "old")
-            assert await is_served(peer, "new")
-            session._request_timeout = 60.0
-            peer.answers[SUBTYPE] = done
-            await session.set_mcp_servers({"new": new})
-            assert not await is_served(peer, "old")
-            assert await is_served(peer, "new")
-        assert (old.connected, old.closed, new.connected, new.closed) == (1, 1, 1, 1)
-
-    backend.run(main)
+async def test_without_a_clear_answer_both_sets_of_servers_stay_up_to_the_next_call(ends: Callable[..., Any]) -> None:
+    old, new = Counted(), Counted()
+    async with opened(Peer({SUBTYPE: done})) as (peer, session):
+        await session.set_mcp_servers({"old": old})
+        del peer.answers[SUBTYPE]
+        await ends(session, peer, {"new": new})
+        await anyio.wait_all_tasks_blocked()
+        # The CLI may or may not have applied the change, so the session must serve both servers.
+        assert await is_served(peer, "old")
+        assert await is_served(peer, "new")
+        session._request_timeout = 60.0
+        peer.answers[SUBTYPE] = done
+        await session.set_mcp_servers({"new": new})
+        assert not await is_served(peer, "old")
+        assert await is_served(peer, "new")
+    assert (old.connected, old.closed, new.connected, new.closed) == (1, 1, 1, 1)
 
 
 @every_backend
@@ -110,23 +98,18 @@ def test_without_a_clear_answer_both_sets_of_servers_stay_up_to_the_next_call(
     [({"command": "x"}, RequestRefusedError), ({"command": object()}, EncodeError)],
     ids=["refused", "never sent"],
 )
-def test_what_the_cli_has_not_taken_is_closed(
-    backend: Backend, config: dict[str, Any], error: type[ClaudeWireError]
-) -> None:
-    async def main() -> None:
-        old, new = Counted(), Counted()
-        async with opened(Peer({SUBTYPE: done})) as (peer, session):
-            await session.set_mcp_servers({"old": old})
-            peer.answers[SUBTYPE] = ValueError("not today")
-            servers: dict[str, Any] = {"new": new, "other": config}
-            with pytest.raises(error):
-                await session.set_mcp_servers(servers)
-            await anyio.wait_all_tasks_blocked()
-            assert await is_served(peer, "old")
-            assert not await is_served(peer, "new")
-            assert (old.serves, new.serves) == (True, False)
-
-    backend.run(main)
+async def test_what_the_cli_has_not_taken_is_closed(config: dict[str, Any], error: type[ClaudeWireError]) -> None:
+    old, new = Counted(), Counted()
+    async with opened(Peer({SUBTYPE: done})) as (peer, session):
+        await session.set_mcp_servers({"old": old})
+        peer.answers[SUBTYPE] = ValueError("not today")
+        servers: dict[str, Any] = {"new": new, "other": config}
+        with pytest.raises(error):
+            await session.set_mcp_servers(servers)
+        await anyio.wait_all_tasks_blocked()
+        assert await is_served(peer, "old")
+        assert not await is_served(peer, "new")
+        assert (old.serves, new.serves) == (True, False)
 
 
 class Slow(Counted):
@@ -151,62 +134,51 @@ class Slow(Counted):
 @every_virtual_backend
 @pytest.mark.parametrize("seconds", [0, 3])
 @pytest.mark.parametrize("name", ["same", "other"])
-def test_a_server_that_was_left_out_can_be_added_again_at_once(
-    virtual: VirtualBackend, seconds: float, name: str
-) -> None:
-    async def main() -> None:
-        server = Slow(seconds)
-        async with opened(Peer({SUBTYPE: done})) as (peer, session):
-            await session.set_mcp_servers({"same": server})
-            await session.set_mcp_servers({})
-            await session.set_mcp_servers({name: server})
-            await anyio.sleep(60)
-            assert server.serves
-            assert await is_served(peer, name)
-            assert server.connected == 2
-        assert not server.serves
-
-    virtual.run(main)
+async def test_a_server_that_was_left_out_can_be_added_again_at_once(seconds: float, name: str) -> None:
+    server = Slow(seconds)
+    async with opened(Peer({SUBTYPE: done})) as (peer, session):
+        await session.set_mcp_servers({"same": server})
+        await session.set_mcp_servers({})
+        await session.set_mcp_servers({name: server})
+        await anyio.sleep(60)
+        assert server.serves
+        assert await is_served(peer, name)
+        assert server.connected == 2
+    assert not server.serves
 
 
 @every_virtual_backend
-def test_a_server_that_does_not_close_holds_up_nothing_but_itself(virtual: VirtualBackend) -> None:
-    async def main() -> None:
-        server, other = Slow(1000), Counted()
-        async with opened(Peer({SUBTYPE: done})) as (peer, session):
+async def test_a_server_that_does_not_close_holds_up_nothing_but_itself() -> None:
+    server, other = Slow(1000), Counted()
+    async with opened(Peer({SUBTYPE: done})) as (peer, session):
+        await session.set_mcp_servers({"slow": server})
+        await session.set_mcp_servers({})
+        began = anyio.current_time()
+        await session.set_mcp_servers({"other": other})
+        assert anyio.current_time() == began
+        with pytest.raises(HandleError, match=r"'slow'.*aclose\(\) has not returned"):
             await session.set_mcp_servers({"slow": server})
-            await session.set_mcp_servers({})
-            began = anyio.current_time()
-            await session.set_mcp_servers({"other": other})
-            assert anyio.current_time() == began
-            with pytest.raises(HandleError, match=r"'slow'.*aclose\(\) has not returned"):
+        assert 10 <= anyio.current_time() - began < 11
+        assert (server.connected, other.serves) == (1, True)
+        assert await is_served(peer, "other")
+
+
+@every_virtual_backend
+async def test_a_session_that_closes_while_a_server_is_waited_for_connects_nothing() -> None:
+    server = Slow(3)
+    async with opened(Peer({SUBTYPE: done})) as (_, session):
+        await session.set_mcp_servers({"slow": server})
+        await session.set_mcp_servers({})
+
+        async def add() -> None:
+            with pytest.raises(HandleError, match="closed"):
                 await session.set_mcp_servers({"slow": server})
-            assert 10 <= anyio.current_time() - began < 11
-            assert (server.connected, other.serves) == (1, True)
-            assert await is_served(peer, "other")
 
-    virtual.run(main)
-
-
-@every_virtual_backend
-def test_a_session_that_closes_while_a_server_is_waited_for_connects_nothing(virtual: VirtualBackend) -> None:
-    async def main() -> None:
-        server = Slow(3)
-        async with opened(Peer({SUBTYPE: done})) as (_, session):
-            await session.set_mcp_servers({"slow": server})
-            await session.set_mcp_servers({})
-
-            async def add() -> None:
-                with pytest.raises(HandleError, match="closed"):
-                    await session.set_mcp_servers({"slow": server})
-
-            async with anyio.create_task_group() as group:
-                group.start_soon(add)
-                await anyio.sleep(1)
-                await session.aclose()
-        assert (server.connected, server.closed) == (1, 1)
-
-    virtual.run(main)
+        async with anyio.create_task_group() as group:
+            group.start_soon(add)
+            await anyio.sleep(1)
+            await session.aclose()
+    assert (server.connected, server.closed) == (1, 1)
 
 
 @every_virtual_backend
@@ -236,43 +208,37 @@ def test_an_aclose_that_hangs_is_cancelled_soon_after_the_session_ends(
 
 
 @every_backend
-def test_a_server_has_one_name_at_a_time(backend: Backend) -> None:
-    async def main() -> None:
-        server, other = Counted(), Counted()
-        with pytest.raises(ValueError, match="same object"):
-            Peer().session(mcp_servers={"one": server, "two": server})
-        async with opened(Peer({SUBTYPE: done}), mcp_servers={"old": server}) as (peer, session):
-            for servers in ({"new": server}, {"old": server, "new": server}, {"a": other, "b": other}):
-                with pytest.raises(ValueError, match="same object"):
-                    await session.set_mcp_servers(servers)
-            assert peer.requests(SUBTYPE) == []
-            assert await is_served(peer, "old")
-            assert (server.connected, server.closed, other.connected) == (1, 0, 0)
-
-    backend.run(main)
+async def test_a_server_has_one_name_at_a_time() -> None:
+    server, other = Counted(), Counted()
+    with pytest.raises(ValueError, match="same object"):
+        Peer().session(mcp_servers={"one": server, "two": server})
+    async with opened(Peer({SUBTYPE: done}), mcp_servers={"old": server}) as (peer, session):
+        for servers in ({"new": server}, {"old": server, "new": server}, {"a": other, "b": other}):
+            with pytest.raises(ValueError, match="same object"):
+                await session.set_mcp_servers(servers)
+        assert peer.requests(SUBTYPE) == []
+        assert await is_served(peer, "old")
+        assert (server.connected, server.closed, other.connected) == (1, 0, 0)
 
 
 @every_backend
-def test_a_second_call_at_the_same_time_is_refused_and_changes_nothing(backend: Backend) -> None:
-    async def main() -> None:
-        first, second, third = Counted(), Counted(), Counted()
-        async with opened() as (peer, session):
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.set_mcp_servers, {"first": first})
-                asked = await peer.asked(SUBTYPE)
-                with pytest.raises(HandleError, match="call is running"):
-                    await session.set_mcp_servers({"second": second})
-                assert await is_served(peer, "first")
-                assert not await is_served(peer, "second")
-                peer.answer(asked["request_id"], done(asked))
-            assert len(peer.requests(SUBTYPE)) == 1
-            peer.answers[SUBTYPE] = done
-            await session.set_mcp_servers({"third": third})
-            assert not await is_served(peer, "first")
-            assert await is_served(peer, "third")
-        assert [one.connected for one in (first, second, third)] == [1, 0, 1]
-
-    backend.run(main)
+async def test_a_second_call_at_the_same_time_is_refused_and_changes_nothing() -> None:
+    first, second, third = Counted(), Counted(), Counted()
+    async with opened() as (peer, session):
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.set_mcp_servers, {"first": first})
+            asked = await peer.asked(SUBTYPE)
+            with pytest.raises(HandleError, match="call is running"):
+                await session.set_mcp_servers({"second": second})
+            assert await is_served(peer, "first")
+            assert not await is_served(peer, "second")
+            peer.answer(asked["request_id"], done(asked))
+        assert len(peer.requests(SUBTYPE)) == 1
+        peer.answers[SUBTYPE] = done
+        await session.set_mcp_servers({"third": third})
+        assert not await is_served(peer, "first")
+        assert await is_served(peer, "third")
+    assert [one.connected for one in (first, second, third)] == [1, 0, 1]
 
 
 class Meddling(Counted):
@@ -290,36 +256,30 @@ class Meddling(Counted):
 
 
 @every_backend
-def test_a_server_that_calls_it_during_the_call_does_not_wait_for_ever(backend: Backend) -> None:
-    async def main() -> None:
-        server = Meddling()
-        async with opened() as (peer, server.session), anyio.create_task_group() as group:
-            group.start_soon(server.session.set_mcp_servers, {"meddling": server})
-            asked = await peer.asked(SUBTYPE)
-            # Call the new server before answering, like a CLI that does the MCP handshake first.
-            assert await is_served(peer, "meddling")
-            assert "call is running" in str(server.error)
-            peer.answer(asked["request_id"], done(asked))
-
-    backend.run(main)
+async def test_a_server_that_calls_it_during_the_call_does_not_wait_for_ever() -> None:
+    server = Meddling()
+    async with opened() as (peer, server.session), anyio.create_task_group() as group:
+        group.start_soon(server.session.set_mcp_servers, {"meddling": server})
+        asked = await peer.asked(SUBTYPE)
+        # Call the new server before answering, like a CLI that does the MCP handshake first.
+        assert await is_served(peer, "meddling")
+        assert "call is running" in str(server.error)
+        peer.answer(asked["request_id"], done(asked))
 
 
 @every_backend
-def test_a_session_that_is_not_open_keeps_its_servers(backend: Backend) -> None:
-    async def main() -> None:
-        first, other = Counted(), Counted()
-        peer = Peer()
-        session = peer.session(mcp_servers={"x": first})
-        with pytest.raises(HandleError, match="not entered"):
-            await session.set_mcp_servers({"other": other})
-        async with session:
-            assert await is_served(peer, "x")
-            assert not await is_served(peer, "other")
-        with pytest.raises(HandleError, match="closed"):
-            await session.set_mcp_servers({"other": other})
-        assert (first.connected, first.closed, other.connected, other.closed) == (1, 1, 0, 0)
-
-    backend.run(main)
+async def test_a_session_that_is_not_open_keeps_its_servers() -> None:
+    first, other = Counted(), Counted()
+    peer = Peer()
+    session = peer.session(mcp_servers={"x": first})
+    with pytest.raises(HandleError, match="not entered"):
+        await session.set_mcp_servers({"other": other})
+    async with session:
+        assert await is_served(peer, "x")
+        assert not await is_served(peer, "other")
+    with pytest.raises(HandleError, match="closed"):
+        await session.set_mcp_servers({"other": other})
+    assert (first.connected, first.closed, other.connected, other.closed) == (1, 1, 0, 0)
 
 
 def test_a_call_whose_loop_is_gone_can_be_closed() -> None:

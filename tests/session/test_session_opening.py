@@ -63,61 +63,52 @@ def test_it_refuses_what_it_cannot_work_with(backend: Backend) -> None:
 
 
 @every_backend
-def test_it_is_used_in_its_block_and_entered_once(backend: Backend) -> None:
-    async def main() -> None:
-        peer = Peer()
-        session = peer.session()
-        uses: list[Callable[[], Awaitable[object]]] = [
-            lambda: session.query("x"),
-            lambda: session.request(InterruptRequest()),
-            lambda: session.__anext__(),
-            lambda: session.batches().__anext__(),
-        ]
-        for use in uses:
-            with pytest.raises(HandleError, match="not entered"):
-                await use()
+async def test_it_is_used_in_its_block_and_entered_once() -> None:
+    peer = Peer()
+    session = peer.session()
+    uses: list[Callable[[], Awaitable[object]]] = [
+        lambda: session.query("x"),
+        lambda: session.request(InterruptRequest()),
+        lambda: session.__anext__(),
+        lambda: session.batches().__anext__(),
+    ]
+    for use in uses:
+        with pytest.raises(HandleError, match="not entered"):
+            await use()
+    async with session:
+        pass
+    for use in uses[:2]:
+        with pytest.raises((HandleError, SessionEndedError), match="closed"):
+            await use()
+    for use in uses[2:]:
+        with pytest.raises(StopAsyncIteration):
+            await use()
+    await session.aclose()
+    with pytest.raises(HandleError, match="once"):
+        await session.__aenter__()
+    assert peer.lines == []
+
+
+@every_backend
+async def test_one_that_is_closed_is_not_entered_and_leaves_its_stream_to_another() -> None:
+    peer, server = Peer(), Server()
+    session = peer.session(mcp_servers={"s": server})
+    await session.aclose()
+    with pytest.raises(HandleError, match="closed"):
         async with session:
-            pass
-        for use in uses[:2]:
-            with pytest.raises((HandleError, SessionEndedError), match="closed"):
-                await use()
-        for use in uses[2:]:
-            with pytest.raises(StopAsyncIteration):
-                await use()
-        await session.aclose()
-        with pytest.raises(HandleError, match="once"):
-            await session.__aenter__()
-        assert peer.lines == []
-
-    backend.run(main)
+            raise AssertionError
+    assert server.send is None
+    async with opened(peer):
+        pass
 
 
 @every_backend
-def test_one_that_is_closed_is_not_entered_and_leaves_its_stream_to_another(backend: Backend) -> None:
-    async def main() -> None:
-        peer, server = Peer(), Server()
-        session = peer.session(mcp_servers={"s": server})
-        await session.aclose()
-        with pytest.raises(HandleError, match="closed"):
-            async with session:
-                raise AssertionError
-        assert server.send is None
-        async with opened(peer):
-            pass
-
-    backend.run(main)
-
-
-@every_backend
-def test_a_stream_has_one_session(backend: Backend) -> None:
-    async def main() -> None:
-        peer = Peer()
-        async with peer.session():
-            with pytest.raises(HandleError, match="session"):
-                async with peer.session():
-                    pass
-
-    backend.run(main)
+async def test_a_stream_has_one_session() -> None:
+    peer = Peer()
+    async with peer.session():
+        with pytest.raises(HandleError, match="session"):
+            async with peer.session():
+                pass
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def guard(request: HookCallbackRequest) -> HookOutput:
 
 
 @every_backend
-def test_a_plain_function_answers_as_an_async_one_does(backend: Backend) -> None:
+async def test_a_plain_function_answers_as_an_async_one_does() -> None:
     class Object:
         def __call__(self, request: CanUseToolRequest) -> PermissionResult:
             return request.allow()
@@ -47,37 +47,31 @@ def test_a_plain_function_answers_as_an_async_one_does(backend: Backend) -> None
     def show(request: RequestUserDialogRequest) -> UserDialogResult:
         return UserDialogCancelled()
 
-    async def main() -> None:
-        hooks = {"PreToolUse": [HookMatcher(guard)]}
-        async with opened(can_use_tool=decide, hooks=hooks, on_elicitation=elicit, dialogs={"d": show}) as (peer, _):
-            peer.say(Peer.permission("p1", "Bash"), Peer.permission("p2", "Read"), hook_request("h", hook_ids(peer)[0]))
-            elicitation = {"subtype": "elicitation", "mcp_server_name": "s", "message": "m"}
-            peer.say({"type": "control_request", "request_id": "e", "request": elicitation})
-            dialog = {"subtype": "request_user_dialog", "dialog_kind": "d", "payload": {}}
-            peer.say({"type": "control_request", "request_id": "d", "request": dialog})
-            assert (await peer.answer_to("p1"))["response"]["behavior"] == "deny"
-            assert (await peer.answer_to("p2"))["response"]["behavior"] == "allow"
-            assert (await peer.answer_to("h"))["response"] == {"decision": "block"}
-            assert (await peer.answer_to("e"))["response"] == {"action": "cancel"}
-            assert (await peer.answer_to("d"))["response"]["behavior"] == "cancelled"
-        for callback, behavior in (Object(), "allow"), (functools.partial(bound, "why"), "deny"):
-            async with opened(can_use_tool=callback) as (peer, _):
-                peer.say(Peer.permission("p"))
-                assert (await peer.answer_to("p"))["response"]["behavior"] == behavior
-
-    backend.run(main)
+    hooks = {"PreToolUse": [HookMatcher(guard)]}
+    async with opened(can_use_tool=decide, hooks=hooks, on_elicitation=elicit, dialogs={"d": show}) as (peer, _):
+        peer.say(Peer.permission("p1", "Bash"), Peer.permission("p2", "Read"), hook_request("h", hook_ids(peer)[0]))
+        elicitation = {"subtype": "elicitation", "mcp_server_name": "s", "message": "m"}
+        peer.say({"type": "control_request", "request_id": "e", "request": elicitation})
+        dialog = {"subtype": "request_user_dialog", "dialog_kind": "d", "payload": {}}
+        peer.say({"type": "control_request", "request_id": "d", "request": dialog})
+        assert (await peer.answer_to("p1"))["response"]["behavior"] == "deny"
+        assert (await peer.answer_to("p2"))["response"]["behavior"] == "allow"
+        assert (await peer.answer_to("h"))["response"] == {"decision": "block"}
+        assert (await peer.answer_to("e"))["response"] == {"action": "cancel"}
+        assert (await peer.answer_to("d"))["response"]["behavior"] == "cancelled"
+    for callback, behavior in (Object(), "allow"), (functools.partial(bound, "why"), "deny"):
+        async with opened(can_use_tool=callback) as (peer, _):
+            peer.say(Peer.permission("p"))
+            assert (await peer.answer_to("p"))["response"]["behavior"] == behavior
 
 
 @every_backend
-def test_what_sends_may_be_a_plain_function(backend: Backend) -> None:
-    async def main() -> None:
-        sent: list[bytes] = []
-        peer = Peer()
-        async with Session(peer.stream, sent.append) as session:
-            await session.query("hello", uuid="u")
-        assert [b'"hello"' in one for one in sent] == [True]
-
-    backend.run(main)
+async def test_what_sends_may_be_a_plain_function() -> None:
+    sent: list[bytes] = []
+    peer = Peer()
+    async with Session(peer.stream, sent.append) as session:
+        await session.query("hello", uuid="u")
+    assert [b'"hello"' in one for one in sent] == [True]
 
 
 @every_backend
@@ -148,11 +142,7 @@ WRONG: list[tuple[str, Callable[[Any], object], str]] = [
     ),
     ("sent", lambda stream: Session(stream, len, on_sent=functools.partial(gives)), "on_sent must be a plain function"),
     ("send", lambda stream: Session(stream, none), "send is called with one argument, the bytes of a line"),
-    (
-        "called",
-        lambda stream: Session(stream, len, can_use_tool=gives(1)),
-        r"not its result: pass it without \(\)",
-    ),
+    ("called", lambda stream: Session(stream, len, can_use_tool=gives(1)), r"not its result: pass it without \(\)"),
 ]
 
 
@@ -178,20 +168,17 @@ def test_whatever_takes_one_argument_can_be_a_hook(function: Any) -> None:
 
 
 @every_backend
-def test_the_events_of_hooks_are_those_of_the_protocol_and_may_be_written_with_dashes(backend: Backend) -> None:
-    async def main() -> None:
-        hooks = {
-            "PreToolUse": [HookMatcher(guard)],
-            "post-tool-use-failure": [HookMatcher(guard)],
-            "cwd-changed": [HookMatcher(guard)],
-            "OfTomorrow": [HookMatcher(guard, unknown_event=True)],
-        }
-        async with opened(hooks=hooks) as (peer, session):
-            await session.initialize()
-            (asked,) = [one["request"] for one in peer.lines if one["type"] == "control_request"][-1:]
-            assert sorted(asked["hooks"]) == ["CwdChanged", "OfTomorrow", "PostToolUseFailure", "PreToolUse"]
-
-    backend.run(main)
+async def test_the_events_of_hooks_are_those_of_the_protocol_and_may_be_written_with_dashes() -> None:
+    hooks = {
+        "PreToolUse": [HookMatcher(guard)],
+        "post-tool-use-failure": [HookMatcher(guard)],
+        "cwd-changed": [HookMatcher(guard)],
+        "OfTomorrow": [HookMatcher(guard, unknown_event=True)],
+    }
+    async with opened(hooks=hooks) as (peer, session):
+        await session.initialize()
+        (asked,) = [one["request"] for one in peer.lines if one["type"] == "control_request"][-1:]
+        assert sorted(asked["hooks"]) == ["CwdChanged", "OfTomorrow", "PostToolUseFailure", "PreToolUse"]
 
 
 @pytest.mark.parametrize(

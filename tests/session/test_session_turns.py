@@ -36,37 +36,31 @@ from session_peer import INIT, RESULT, Peer, numbered, numbers, opened
 
 
 @every_backend
-def test_receive_response_ends_with_the_result_and_leaves_the_rest(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            peer.say(INIT, numbered(1), RESULT, numbered(2), RESULT, numbered(3))
-            peer.output.end()
-            first = [message async for message in session.receive_response()]
-            second = [message async for message in session.receive_response()]
-            third = [message async for message in session.receive_response()]
-            assert numbers(first[1:-1]) == [1]
-            assert isinstance(first[-1], ResultMessage)
-            assert numbers(second[:-1]) == [2]
-            assert isinstance(second[-1], ResultMessage)
-            assert numbers(third) == [3]  # the output ended before a result
-            assert [message async for message in session] == []
-
-    backend.run(main)
+async def test_receive_response_ends_with_the_result_and_leaves_the_rest() -> None:
+    async with opened() as (peer, session):
+        peer.say(INIT, numbered(1), RESULT, numbered(2), RESULT, numbered(3))
+        peer.output.end()
+        first = [message async for message in session.receive_response()]
+        second = [message async for message in session.receive_response()]
+        third = [message async for message in session.receive_response()]
+        assert numbers(first[1:-1]) == [1]
+        assert isinstance(first[-1], ResultMessage)
+        assert numbers(second[:-1]) == [2]
+        assert isinstance(second[-1], ResultMessage)
+        assert numbers(third) == [3]  # the output ended before a result
+        assert [message async for message in session] == []
 
 
 @every_backend
-def test_batches_give_the_same_in_lists(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            peer.say(numbered(1), {"type": "keep_alive"}, numbered(2))
-            peer.say({"type": "keep_alive"}, state("idle"))  # the consumer receives neither of these
-            peer.say(numbered(3))
-            peer.output.end()
-            batches = [batch async for batch in session.batches()]
-            assert all(batches)
-            assert numbers(message for batch in batches for message in batch) == [1, 2, 3]
-
-    backend.run(main)
+async def test_batches_give_the_same_in_lists() -> None:
+    async with opened() as (peer, session):
+        peer.say(numbered(1), {"type": "keep_alive"}, numbered(2))
+        peer.say({"type": "keep_alive"}, state("idle"))  # the consumer receives neither of these
+        peer.say(numbered(3))
+        peer.output.end()
+        batches = [batch async for batch in session.batches()]
+        assert all(batches)
+        assert numbers(message for batch in batches for message in batch) == [1, 2, 3]
 
 
 def state(name: str, *, hidden: bool = True) -> dict[str, Any]:
@@ -75,17 +69,14 @@ def state(name: str, *, hidden: bool = True) -> dict[str, Any]:
 
 
 @every_backend
-def test_keep_alives_and_states_for_the_host_are_not_shown(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            peer.say({"type": "keep_alive"}, state("running"), numbered(1), state("idle", hidden=False), numbered(2))
-            peer.output.end()
-            got = [message async for message in session]
-            assert [message.type if isinstance(message, UnknownMessage) else type(message).__name__ for message in got]
-            assert len(got) == 3
-            assert numbers([got[0], got[2]]) == [1, 2]
-
-    backend.run(main)
+async def test_keep_alives_and_states_for_the_host_are_not_shown() -> None:
+    async with opened() as (peer, session):
+        peer.say({"type": "keep_alive"}, state("running"), numbered(1), state("idle", hidden=False), numbered(2))
+        peer.output.end()
+        got = [message async for message in session]
+        assert [message.type if isinstance(message, UnknownMessage) else type(message).__name__ for message in got]
+        assert len(got) == 3
+        assert numbers([got[0], got[2]]) == [1, 2]
 
 
 def started(task_id: str, kind: str = "local_agent") -> dict[str, Any]:
@@ -134,126 +125,108 @@ RUNS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
 
 @every_backend
 @pytest.mark.parametrize("case", RUNS)
-def test_receive_run_goes_on_to_the_end_of_the_run(backend: Backend, case: str) -> None:
+async def test_receive_run_goes_on_to_the_end_of_the_run(case: str) -> None:
     first, second = RUNS[case]
 
-    async def main() -> None:
-        async with opened() as (peer, session):
-            await session.query("x")
-            got: list[Any] = []
-            over = anyio.Event()
+    async with opened() as (peer, session):
+        await session.query("x")
+        got: list[Any] = []
+        over = anyio.Event()
 
-            async def take() -> None:
-                async for message in session.receive_run():
-                    got.append(message)
-                over.set()
+        async def take() -> None:
+            async for message in session.receive_run():
+                got.append(message)
+            over.set()
 
-            async with anyio.create_task_group() as group:
-                group.start_soon(take)
-                peer.say(*first)
-                shown = sum(not message.get("sdk_host_only") for message in first)
-                with anyio.fail_after(60):
-                    while len(got) < shown:
-                        await anyio.lowlevel.checkpoint()
-                await anyio.wait_all_tasks_blocked()
-                assert not over.is_set()
-                peer.say(*second)
-                await over.wait()
-            assert len(got) == sum(not message.get("sdk_host_only") for message in first + second)
-            # No result is outstanding: the next run ends immediately, and a later prompt starts a normal run.
-            assert [message async for message in session.receive_run()] == []
-            await session.query("y")
-            peer.say(RESULT, *([state("idle")] if "state" in repr(first) else []))
-            assert len([message async for message in session.receive_run()]) == 1
-
-    backend.run(main)
+        async with anyio.create_task_group() as group:
+            group.start_soon(take)
+            peer.say(*first)
+            shown = sum(not message.get("sdk_host_only") for message in first)
+            with anyio.fail_after(60):
+                while len(got) < shown:
+                    await anyio.lowlevel.checkpoint()
+            await anyio.wait_all_tasks_blocked()
+            assert not over.is_set()
+            peer.say(*second)
+            await over.wait()
+        assert len(got) == sum(not message.get("sdk_host_only") for message in first + second)
+        # No result is outstanding: the next run ends immediately, and a later prompt starts a normal run.
+        assert [message async for message in session.receive_run()] == []
+        await session.query("y")
+        peer.say(RESULT, *([state("idle")] if "state" in repr(first) else []))
+        assert len([message async for message in session.receive_run()]) == 1
 
 
 @every_backend
-def test_a_shell_in_the_background_is_not_waited_for_beyond_the_ceiling(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            await session.query("x")
-            peer.say(INIT, started("t", "local_bash"), RESULT)
-            assert len([message async for message in session.receive_run()]) == 3
-            # This CLI sends state messages, but never reports that it is idle.
-            await session.query("x")
-            peer.say(state("running"), INIT, started("u", "local_bash"), RESULT)
-            assert len([message async for message in session.receive_run(ceiling=0.05)]) == 3
-
-    backend.run(main)
+async def test_a_shell_in_the_background_is_not_waited_for_beyond_the_ceiling() -> None:
+    async with opened() as (peer, session):
+        await session.query("x")
+        peer.say(INIT, started("t", "local_bash"), RESULT)
+        assert len([message async for message in session.receive_run()]) == 3
+        # This CLI sends state messages, but never reports that it is idle.
+        await session.query("x")
+        peer.say(state("running"), INIT, started("u", "local_bash"), RESULT)
+        assert len([message async for message in session.receive_run(ceiling=0.05)]) == 3
 
 
 @every_backend
-def test_the_ceiling_does_not_end_a_turn_that_is_under_way(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            await session.query("x")
+async def test_the_ceiling_does_not_end_a_turn_that_is_under_way() -> None:
+    async with opened() as (peer, session):
+        await session.query("x")
 
-            async def later() -> None:
-                await anyio.sleep(0.15)
+        async def later() -> None:
+            await anyio.sleep(0.15)
+            peer.say(RESULT)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(later)
+            got = [message async for message in session.receive_run(ceiling=0.02)]
+        assert len(got) == 1
+
+
+@every_backend
+async def test_a_prompt_that_was_had_already_is_owed_nothing() -> None:
+    async with opened() as (peer, session):
+        for _ in range(2):
+            await session.query("x", uuid="u")
+            if len(peer.prompts()) == 1:
                 peer.say(RESULT)
-
-            async with anyio.create_task_group() as group:
-                group.start_soon(later)
-                got = [message async for message in session.receive_run(ceiling=0.02)]
-            assert len(got) == 1
-
-    backend.run(main)
+            async for _ in session.receive_run():
+                pass
 
 
 @every_backend
-def test_a_prompt_that_was_had_already_is_owed_nothing(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            for _ in range(2):
-                await session.query("x", uuid="u")
-                if len(peer.prompts()) == 1:
-                    peer.say(RESULT)
-                async for _ in session.receive_run():
-                    pass
+async def test_a_result_that_is_read_before_the_sender_goes_on_is_that_of_its_prompt() -> None:
+    async with opened() as (peer, session):
+        seen = anyio.Event()
 
-    backend.run(main)
+        async def iterate() -> None:
+            async for _ in session.receive_response():
+                pass
+            seen.set()
 
+        async def answered_at_once() -> None:
+            peer.say(RESULT)
+            await seen.wait()
 
-@every_backend
-def test_a_result_that_is_read_before_the_sender_goes_on_is_that_of_its_prompt(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            seen = anyio.Event()
-
-            async def iterate() -> None:
-                async for _ in session.receive_response():
-                    pass
-                seen.set()
-
-            async def answered_at_once() -> None:
-                peer.say(RESULT)
-                await seen.wait()
-
-            async with anyio.create_task_group() as group:
-                group.start_soon(iterate)
-                await anyio.wait_all_tasks_blocked()
-                peer.hold = answered_at_once
-                await session.query("x")
-            assert [message async for message in session.receive_run()] == []
-
-    backend.run(main)
+        async with anyio.create_task_group() as group:
+            group.start_soon(iterate)
+            await anyio.wait_all_tasks_blocked()
+            peer.hold = answered_at_once
+            await session.query("x")
+        assert [message async for message in session.receive_run()] == []
 
 
 @every_backend
-def test_ask_returns_the_result(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            peer.say(INIT, numbered(1), RESULT, numbered(2))
-            result = await session.ask("x")
-            assert isinstance(result, ResultSuccess)
-            assert result.result == "done"
-            peer.output.end()
-            with pytest.raises(SessionEndedError, match="before the result"):
-                await session.ask("y")
-
-    backend.run(main)
+async def test_ask_returns_the_result() -> None:
+    async with opened() as (peer, session):
+        peer.say(INIT, numbered(1), RESULT, numbered(2))
+        result = await session.ask("x")
+        assert isinstance(result, ResultSuccess)
+        assert result.result == "done"
+        peer.output.end()
+        with pytest.raises(SessionEndedError, match="before the result"):
+            await session.ask("y")
 
 
 #: Each class of error, with fields of a result that raises it.
@@ -316,7 +289,7 @@ def limit(status: str, resets_at: object) -> dict[str, Any]:
 
 
 @every_backend
-def test_a_rate_limit_says_when_it_ends_if_the_cli_has_said_so(backend: Backend) -> None:
+async def test_a_rate_limit_says_when_it_ends_if_the_cli_has_said_so() -> None:
     """The error carries the time of the end while the latest rate limit event says that the limit is used up."""
     refused = {**RESULT, "is_error": True, "api_error_status": 429}
     ends = datetime(2030, 1, 1, tzinfo=timezone.utc)
@@ -330,136 +303,114 @@ def test_a_rate_limit_says_when_it_ends_if_the_cli_has_said_so(backend: Backend)
         ([limit("rejected", 1), limit("allowed", 1)], None),
     ]
 
-    async def main() -> None:
-        async with opened() as (peer, session):
-            for events, resets_at in said:
-                peer.say(INIT, *events, refused)
-                with pytest.raises(RateLimitError) as info:
-                    await session.ask("x")
-                assert info.value.resets_at == resets_at
-                assert ("try again after 2030-01-01 00:00:00 UTC" in str(info.value)) is (resets_at is not None)
-
-    backend.run(main)
+    async with opened() as (peer, session):
+        for events, resets_at in said:
+            peer.say(INIT, *events, refused)
+            with pytest.raises(RateLimitError) as info:
+                await session.ask("x")
+            assert info.value.resets_at == resets_at
+            assert ("try again after 2030-01-01 00:00:00 UTC" in str(info.value)) is (resets_at is not None)
 
 
 @every_backend
-def test_ask_passes_over_the_result_of_a_prompt_that_was_given_up(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.ask, "first")
-                await peer.until(peer.prompts)
-                group.cancel_scope.cancel()
-            first = peer.prompts()[0]["uuid"]
+async def test_ask_passes_over_the_result_of_a_prompt_that_was_given_up() -> None:
+    async with opened() as (peer, session):
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.ask, "first")
+            await peer.until(peer.prompts)
+            group.cancel_scope.cancel()
+        first = peer.prompts()[0]["uuid"]
 
-            async def answer() -> None:
-                await peer.until(lambda: len(peer.prompts()) == 2)
-                second = peer.prompts()[1]["uuid"]
-                peer.say(INIT, {**RESULT, "result": "one", "user_message_uuids": [first]})
-                peer.say(INIT, {**RESULT, "result": "two", "user_message_uuids": [second]})
+        async def answer() -> None:
+            await peer.until(lambda: len(peer.prompts()) == 2)
+            second = peer.prompts()[1]["uuid"]
+            peer.say(INIT, {**RESULT, "result": "one", "user_message_uuids": [first]})
+            peer.say(INIT, {**RESULT, "result": "two", "user_message_uuids": [second]})
 
-            async with anyio.create_task_group() as group:
-                group.start_soon(answer)
-                assert (await session.ask("second")).result == "two"
-
-    backend.run(main)
+        async with anyio.create_task_group() as group:
+            group.start_soon(answer)
+            assert (await session.ask("second")).result == "two"
 
 
 @every_backend
-def test_ask_passes_over_the_turn_of_background_work_and_refuses_what_would_wait_for_ever(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
+async def test_ask_passes_over_the_turn_of_background_work_and_refuses_what_would_wait_for_ever() -> None:
+    async with opened() as (peer, session):
 
-            async def answer() -> None:
-                uuid = (await peer.until(peer.prompts))[0]["uuid"]
-                peer.say(INIT, {**RESULT, "result": "background", "origin": {"kind": "task-notification"}})
-                peer.say(INIT, {**RESULT, "result": "mine", "user_message_uuids": [uuid]})
+        async def answer() -> None:
+            uuid = (await peer.until(peer.prompts))[0]["uuid"]
+            peer.say(INIT, {**RESULT, "result": "background", "origin": {"kind": "task-notification"}})
+            peer.say(INIT, {**RESULT, "result": "mine", "user_message_uuids": [uuid]})
 
-            async with anyio.create_task_group() as group:
-                group.start_soon(answer)
-                assert (await session.ask("x")).result == "mine"
-            sent = len(peer.prompts())
-            with pytest.raises(ValueError, match="uuid"):
-                await session.ask(UserMessage.of("again", uuid=peer.prompts()[0]["uuid"]))
+        async with anyio.create_task_group() as group:
+            group.start_soon(answer)
+            assert (await session.ask("x")).result == "mine"
+        sent = len(peer.prompts())
+        with pytest.raises(ValueError, match="uuid"):
+            await session.ask(UserMessage.of("again", uuid=peer.prompts()[0]["uuid"]))
 
-            async def iterate() -> None:
-                await session.__anext__()
+        async def iterate() -> None:
+            await session.__anext__()
 
-            async with anyio.create_task_group() as group:
-                group.start_soon(iterate)
-                await anyio.wait_all_tasks_blocked()
-                with pytest.raises(HandleError):
-                    await session.ask("beside another")
-                assert len(peer.prompts()) == sent
-                group.cancel_scope.cancel()
-
-    backend.run(main)
+        async with anyio.create_task_group() as group:
+            group.start_soon(iterate)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(HandleError):
+                await session.ask("beside another")
+            assert len(peer.prompts()) == sent
+            group.cancel_scope.cancel()
 
 
 @every_backend
 @pytest.mark.parametrize("states", [True, False])
-def test_a_result_that_was_not_read_yet_is_not_that_of_a_later_prompt(backend: Backend, states: bool) -> None:
+async def test_a_result_that_was_not_read_yet_is_not_that_of_a_later_prompt(states: bool) -> None:
     def state(name: str) -> list[dict[str, Any]]:
         changed = {"type": "system", "subtype": "session_state_changed", "state": name, "sdk_host_only": True}
         return [changed] if states else []
 
-    async def main() -> None:
-        async with opened() as (peer, session):
-            for number in range(2):
-                await session.query(str(number))
-                uuid = peer.prompts()[number]["uuid"]
-                if number == 0:
-                    peer.say(*state("running"), INIT, {**RESULT, "user_message_uuids": [uuid]}, *state("idle"))
-            peer.say(*state("running"), INIT, {**RESULT, "user_message_uuids": [uuid]}, *state("idle"))
-            got = [message async for message in session.receive_run()]
-            assert sum(isinstance(message, ResultMessage) for message in got) == 2
-
-    backend.run(main)
+    async with opened() as (peer, session):
+        for number in range(2):
+            await session.query(str(number))
+            uuid = peer.prompts()[number]["uuid"]
+            if number == 0:
+                peer.say(*state("running"), INIT, {**RESULT, "user_message_uuids": [uuid]}, *state("idle"))
+        peer.say(*state("running"), INIT, {**RESULT, "user_message_uuids": [uuid]}, *state("idle"))
+        got = [message async for message in session.receive_run()]
+        assert sum(isinstance(message, ResultMessage) for message in got) == 2
 
 
 @every_backend
-def test_a_prompt_that_the_cli_has_taken_out_of_its_queue_is_owed_nothing(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened(Peer({"cancel_async_message": {"cancelled": True}})) as (peer, session):
-            await session.query("x", uuid="u")
-            assert (await session.request(CancelAsyncMessageRequest(message_uuid="u"))).cancelled
-            assert [message async for message in session.receive_run()] == []
-            await session.query("y", uuid="v")
-            peer.answers["interrupt"] = {"cancelled": ["v"]}
-            await session.interrupt(cancel_queued=True)
-            assert [message async for message in session.receive_run()] == []
-
-    backend.run(main)
+async def test_a_prompt_that_the_cli_has_taken_out_of_its_queue_is_owed_nothing() -> None:
+    async with opened(Peer({"cancel_async_message": {"cancelled": True}})) as (peer, session):
+        await session.query("x", uuid="u")
+        assert (await session.request(CancelAsyncMessageRequest(message_uuid="u"))).cancelled
+        assert [message async for message in session.receive_run()] == []
+        await session.query("y", uuid="v")
+        peer.answers["interrupt"] = {"cancelled": ["v"]}
+        await session.interrupt(cancel_queued=True)
+        assert [message async for message in session.receive_run()] == []
 
 
 @every_backend
-def test_a_prompt_that_the_cli_has_begun_already_is_owed_its_result(backend: Backend) -> None:
+async def test_a_prompt_that_the_cli_has_begun_already_is_owed_its_result() -> None:
     """The host asks the CLI to cancel the prompt, but the CLI has already started its turn."""
-
-    async def main() -> None:
-        async with opened(Peer({"cancel_async_message": {"cancelled": False}})) as (peer, session):
-            await session.query("x", uuid="u")
-            assert not (await session.request(CancelAsyncMessageRequest(message_uuid="u"))).cancelled
-            peer.say(INIT, {**RESULT, "user_message_uuids": ["u"]})
-            got = [type(message) async for message in session.receive_run()]
-            assert got == [InitMessage, ResultSuccess]
-
-    backend.run(main)
+    async with opened(Peer({"cancel_async_message": {"cancelled": False}})) as (peer, session):
+        await session.query("x", uuid="u")
+        assert not (await session.request(CancelAsyncMessageRequest(message_uuid="u"))).cancelled
+        peer.say(INIT, {**RESULT, "user_message_uuids": ["u"]})
+        got = [type(message) async for message in session.receive_run()]
+        assert got == [InitMessage, ResultSuccess]
 
 
 @every_backend
-def test_a_prompt_that_comes_back_is_a_message_that_says_so_and_no_turn(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            await session.query("x", uuid="u")
-            echo = {"type": "user", "message": {"role": "user", "content": "x"}, "uuid": "u", "isReplay": True}
-            peer.say(echo, INIT, RESULT)
-            got = [message async for message in session.receive_response()]
-            assert isinstance(got[0], UserMessage)
-            assert (got[0].isReplay, got[0].uuid) == (True, "u")
-            await session.query("x", uuid="u")  # the CLI starts no turn for a repeated uuid
-            peer.say(echo)
-            assert [message async for message in session.receive_run()] == []
-            assert (await session.__anext__()).isReplay is True
-
-    backend.run(main)
+async def test_a_prompt_that_comes_back_is_a_message_that_says_so_and_no_turn() -> None:
+    async with opened() as (peer, session):
+        await session.query("x", uuid="u")
+        echo = {"type": "user", "message": {"role": "user", "content": "x"}, "uuid": "u", "isReplay": True}
+        peer.say(echo, INIT, RESULT)
+        got = [message async for message in session.receive_response()]
+        assert isinstance(got[0], UserMessage)
+        assert (got[0].isReplay, got[0].uuid) == (True, "u")
+        await session.query("x", uuid="u")  # the CLI starts no turn for a repeated uuid
+        peer.say(echo)
+        assert [message async for message in session.receive_run()] == []
+        assert (await session.__anext__()).isReplay is True

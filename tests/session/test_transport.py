@@ -81,24 +81,21 @@ async def answered(transport: Transport, count: int) -> list[str]:
 
 
 @every_backend
-def test_messages_are_counted_and_no_initialize_is_sent(backend: Backend) -> None:
-    async def main() -> None:
-        transport = Transport([numbered(1), {"type": "keep_alive"}, numbered(2)])
-        async with Session(transport) as session:
-            assert transport.port.taken == 0
-            assert numbers(await take(session, 1)) == [1]
-            assert transport.port.taken == 1
-            transport.output.write(b"nonsense\n" + line(numbered(3)))
-            assert numbers(await take(session, 1)) == [2]
-            assert transport.port.taken == 3
-            await take(session, 1)
-            assert transport.port.taken == 4
-            assert numbers(await take(session, 1)) == [3]
-            assert transport.port.taken == 5
-            assert transport.sent == []
-        assert transport.closed
-
-    backend.run(main)
+async def test_messages_are_counted_and_no_initialize_is_sent() -> None:
+    transport = Transport([numbered(1), {"type": "keep_alive"}, numbered(2)])
+    async with Session(transport) as session:
+        assert transport.port.taken == 0
+        assert numbers(await take(session, 1)) == [1]
+        assert transport.port.taken == 1
+        transport.output.write(b"nonsense\n" + line(numbered(3)))
+        assert numbers(await take(session, 1)) == [2]
+        assert transport.port.taken == 3
+        await take(session, 1)
+        assert transport.port.taken == 4
+        assert numbers(await take(session, 1)) == [3]
+        assert transport.port.taken == 5
+        assert transport.sent == []
+    assert transport.closed
 
 
 @every_backend
@@ -124,62 +121,50 @@ def test_open_requests_are_answered_and_those_of_the_past_never_wherever_chunks_
 
 
 @every_backend
-def test_a_run_goes_on_where_the_cli_is(backend: Backend) -> None:
-    async def main() -> None:
-        transport = Transport([INIT], turn=True, owed=["p1"])
-        async with Session(transport) as session:
-            transport.output.write(line({**RESULT, "user_message_uuids": ["p1"]}))
-            types = [type(message).__name__ async for message in session.receive_run()]
-            assert types == ["InitMessage", "ResultSuccess"]
-
-    backend.run(main)
+async def test_a_run_goes_on_where_the_cli_is() -> None:
+    transport = Transport([INIT], turn=True, owed=["p1"])
+    async with Session(transport) as session:
+        transport.output.write(line({**RESULT, "user_message_uuids": ["p1"]}))
+        types = [type(message).__name__ async for message in session.receive_run()]
+        assert types == ["InitMessage", "ResultSuccess"]
 
 
 @every_backend
-def test_one_that_does_not_drive_answers_and_sends_nothing(backend: Backend) -> None:
-    async def main() -> None:
-        transport = Transport(open=[question("open")])
-        transport.drives = False
-        async with Session(transport, can_use_tool=allow) as session:
-            transport.output.write(line(Peer.permission("new")) + line(numbered(1)))
-            await take(session, 1)
-            with pytest.raises(HandleError, match="a viewer"):
-                await session.query("hi")
-        assert transport.sent == []
-
-    backend.run(main)
+async def test_one_that_does_not_drive_answers_and_sends_nothing() -> None:
+    transport = Transport(open=[question("open")])
+    transport.drives = False
+    async with Session(transport, can_use_tool=allow) as session:
+        transport.output.write(line(Peer.permission("new")) + line(numbered(1)))
+        await take(session, 1)
+        with pytest.raises(HandleError, match="a viewer"):
+            await session.query("hi")
+    assert transport.sent == []
 
 
 @every_backend
-def test_the_end_of_the_stream_is_what_the_transport_says(backend: Backend) -> None:
-    async def main() -> None:
-        transport = Transport()
-        transport.error = ConnectionError("cut")
-        async with Session(transport) as session:
-            # after a reconnect the cut line is sent again in full
-            transport.output.write(line(numbered(1)) + b'{"type":"us')
-            transport.output.end()
-            assert numbers(await take(session, 1)) == [1]
-            with pytest.raises(ConnectionError, match="cut"):
-                await session.__anext__()
-            with pytest.raises(StopAsyncIteration):
-                await session.__anext__()
-
-    backend.run(main)
+async def test_the_end_of_the_stream_is_what_the_transport_says() -> None:
+    transport = Transport()
+    transport.error = ConnectionError("cut")
+    async with Session(transport) as session:
+        # after a reconnect the cut line is sent again in full
+        transport.output.write(line(numbered(1)) + b'{"type":"us')
+        transport.output.end()
+        assert numbers(await take(session, 1)) == [1]
+        with pytest.raises(ConnectionError, match="cut"):
+            await session.__anext__()
+        with pytest.raises(StopAsyncIteration):
+            await session.__anext__()
 
 
 @every_backend
-def test_a_prompt_that_is_not_delivered_ends_its_asker(backend: Backend) -> None:
+async def test_a_prompt_that_is_not_delivered_ends_its_asker() -> None:
     class Refusing(Transport):
         async def send(self, line: bytes) -> None:
             self.port.refuse_prompt(json.loads(line)["uuid"], "the disk is full")
 
-    async def main() -> None:
-        async with Session(Refusing()) as session:
-            with pytest.raises(PromptError, match="the prompt was not delivered: the disk is full"):
-                await session.ask("hi")
-
-    backend.run(main)
+    async with Session(Refusing()) as session:
+        with pytest.raises(PromptError, match="the prompt was not delivered: the disk is full"):
+            await session.ask("hi")
 
 
 @every_backend
@@ -198,32 +183,26 @@ def test_callbacks_that_the_cli_was_started_without_are_named(
 
 
 @every_backend
-def test_the_input_ends_by_the_line_of_the_transport(backend: Backend) -> None:
-    async def main() -> None:
-        transport = Transport()
-        async with Session(transport) as session:
-            await session.end_input()
-            assert transport.sent == [json.loads(END)]
-            with pytest.raises(HandleError, match=r"session\.info"):
-                await session.initialize()
-
-    backend.run(main)
+async def test_the_input_ends_by_the_line_of_the_transport() -> None:
+    transport = Transport()
+    async with Session(transport) as session:
+        await session.end_input()
+        assert transport.sent == [json.loads(END)]
+        with pytest.raises(HandleError, match=r"session\.info"):
+            await session.initialize()
 
 
 @every_backend
-def test_a_stream_whose_messages_cannot_be_counted_is_refused(backend: Backend) -> None:
-    async def main() -> None:
-        for decoder in Decoder(coalesce=True), Decoder(on_invalid=lambda _: None):
-            with pytest.raises(TypeError, match="counts messages"):
-                async with Session(Transport(decoder=decoder)):
-                    raise AssertionError
-        transport = Transport([numbered(1), numbered(2)])
-        await transport.stream.__anext__()
-        with pytest.raises(HandleError, match="was not read before"):
-            async with Session(transport):
+async def test_a_stream_whose_messages_cannot_be_counted_is_refused() -> None:
+    for decoder in Decoder(coalesce=True), Decoder(on_invalid=lambda _: None):
+        with pytest.raises(TypeError, match="counts messages"):
+            async with Session(Transport(decoder=decoder)):
                 raise AssertionError
-
-    backend.run(main)
+    transport = Transport([numbered(1), numbered(2)])
+    await transport.stream.__anext__()
+    with pytest.raises(HandleError, match="was not read before"):
+        async with Session(transport):
+            raise AssertionError
 
 
 def test_wrong_arguments_are_refused() -> None:

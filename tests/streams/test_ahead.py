@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from async_backends import ASYNCIO, Backend, every_backend
+from async_backends import ASYNCIO, every_backend
 from claude_wire.native import budget
 from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, count_kept, has_room, queued_bytes
 from claude_wire.native.library import lib
@@ -92,96 +92,84 @@ def test_the_reader_gets_every_byte_whoever_reads(chunks: list[bytes], first: li
 
 
 @every_backend
-def test_a_reader_waits_for_whom_reads_ahead(backend: Backend) -> None:
-    async def main() -> None:
-        go = anyio.Event()
-        ahead = ReadAhead(Source(lambda: go, b"one", b"two"), None)
-        received: list[bytes] = []
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ahead.advance)
-            await anyio.wait_all_tasks_blocked()
-
-            async def read() -> None:
-                received.extend(await rest_of(ahead))
-
-            tasks.start_soon(read)
-            await anyio.wait_all_tasks_blocked()
-            assert received == []
-            go.set()
-        assert received == [b"one", b"two"]
-        assert ahead.direct == 2  # the second chunk and the end bypassed the read-ahead
-
-    backend.run(main)
-
-
-@every_backend
-def test_who_reads_ahead_may_be_cancelled_while_the_reader_waits(backend: Backend) -> None:
-    async def main() -> None:
-        never, go = anyio.Event(), anyio.Event()
-        events = iter([never, go])
-        ahead = ReadAhead(Source(lambda: next(events), b"one"), None)
-        scope = anyio.CancelScope()
-        received: list[bytes] = []
-
-        async def advance() -> None:
-            with scope:
-                await ahead.advance()
+async def test_a_reader_waits_for_whom_reads_ahead() -> None:
+    go = anyio.Event()
+    ahead = ReadAhead(Source(lambda: go, b"one", b"two"), None)
+    received: list[bytes] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ahead.advance)
+        await anyio.wait_all_tasks_blocked()
 
         async def read() -> None:
             received.extend(await rest_of(ahead))
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(advance)
-            await anyio.wait_all_tasks_blocked()
-            tasks.start_soon(read)
-            await anyio.wait_all_tasks_blocked()
-            scope.cancel()
-            await anyio.wait_all_tasks_blocked()
-            go.set()
-        assert received == [b"one"]
-
-    backend.run(main)
+        tasks.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+        assert received == []
+        go.set()
+    assert received == [b"one", b"two"]
+    assert ahead.direct == 2  # the second chunk and the end bypassed the read-ahead
 
 
 @every_backend
-def test_an_exception_is_raised_to_both_in_its_place(backend: Backend) -> None:
-    async def main() -> None:
-        ahead = ReadAhead(Source(b"one", OSError("text"), b"two"), None)
-        assert await ahead.advance() == b"one"
-        with pytest.raises(OSError, match="text"):
+async def test_who_reads_ahead_may_be_cancelled_while_the_reader_waits() -> None:
+    never, go = anyio.Event(), anyio.Event()
+    events = iter([never, go])
+    ahead = ReadAhead(Source(lambda: next(events), b"one"), None)
+    scope = anyio.CancelScope()
+    received: list[bytes] = []
+
+    async def advance() -> None:
+        with scope:
             await ahead.advance()
-        assert await ahead.advance() == b"two"
-        assert await ahead.advance() == b""
-        assert await ahead.receive() == b"one"
-        with pytest.raises(OSError, match="text"):
-            await ahead.receive()
-        assert [await ahead.receive(), await ahead.receive()] == [b"two", b""]
 
-    backend.run(main)
+    async def read() -> None:
+        received.extend(await rest_of(ahead))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(advance)
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+        scope.cancel()
+        await anyio.wait_all_tasks_blocked()
+        go.set()
+    assert received == [b"one"]
 
 
-def test_what_is_kept_counts_in_the_byte_budget_until_it_is_taken_forgotten_or_dropped() -> None:
-    async def main() -> None:
-        before = queued_bytes()
-        source = Source(*[b"x" * 10_000] * 6)
-        ahead = ReadAhead(source, None)
-        for _ in range(3):
-            await ahead.advance()
-        assert queued_bytes() - before == 30_000
+@every_backend
+async def test_an_exception_is_raised_to_both_in_its_place() -> None:
+    ahead = ReadAhead(Source(b"one", OSError("text"), b"two"), None)
+    assert await ahead.advance() == b"one"
+    with pytest.raises(OSError, match="text"):
+        await ahead.advance()
+    assert await ahead.advance() == b"two"
+    assert await ahead.advance() == b""
+    assert await ahead.receive() == b"one"
+    with pytest.raises(OSError, match="text"):
         await ahead.receive()
-        assert queued_bytes() - before == 20_000
-        await ahead.aclose()
-        assert source.closed
-        assert queued_bytes() == before
-        assert await ahead.receive() == b""
-        dropped = ReadAhead(Source(b"x" * 10), None)
-        await dropped.advance()
-        assert queued_bytes() - before == 10
-        del dropped
-        gc.collect()
-        assert queued_bytes() == before
+    assert [await ahead.receive(), await ahead.receive()] == [b"two", b""]
 
-    ASYNCIO.run(main)
+
+async def test_what_is_kept_counts_in_the_byte_budget_until_it_is_taken_forgotten_or_dropped() -> None:
+    before = queued_bytes()
+    source = Source(*[b"x" * 10_000] * 6)
+    ahead = ReadAhead(source, None)
+    for _ in range(3):
+        await ahead.advance()
+    assert queued_bytes() - before == 30_000
+    await ahead.receive()
+    assert queued_bytes() - before == 20_000
+    await ahead.aclose()
+    assert source.closed
+    assert queued_bytes() == before
+    assert await ahead.receive() == b""
+    dropped = ReadAhead(Source(b"x" * 10), None)
+    await dropped.advance()
+    assert queued_bytes() - before == 10
+    del dropped
+    gc.collect()
+    assert queued_bytes() == before
 
 
 @pytest.mark.parametrize("has_drains", [True, False])
@@ -208,15 +196,12 @@ def test_there_is_room_until_the_budget_is_exhausted(has_drains: bool, monkeypat
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_gives_back_nothing_of_its_parent() -> None:
-    async def main() -> None:
-        ahead = ReadAhead(Source(b"x" * 10), None)
-        await ahead.advance()
-        child = os.fork()
-        if child == 0:
-            ahead.forget()
-            os._exit(int(queued_bytes() != 0))
-        assert os.waitpid(child, 0)[1] == 0
+async def test_a_forked_child_gives_back_nothing_of_its_parent() -> None:
+    ahead = ReadAhead(Source(b"x" * 10), None)
+    await ahead.advance()
+    child = os.fork()
+    if child == 0:
         ahead.forget()
-
-    ASYNCIO.run(main)
+        os._exit(int(queued_bytes() != 0))
+    assert os.waitpid(child, 0)[1] == 0
+    ahead.forget()

@@ -143,60 +143,51 @@ def test_a_forked_child_may_not_use_it_and_changes_nothing_by_closing_it() -> No
 
 @every_backend
 @pytest.mark.parametrize("size", [1, 1000, 100_000])
-def test_a_stream_gives_all_and_may_be_cancelled(backend: Backend, size: int) -> None:
+async def test_a_stream_gives_all_and_may_be_cancelled(size: int) -> None:
     count = 100 if size == 1 else 20_000
 
-    async def main() -> None:
-        found: list[Any] = []
-        readable, writable = os.pipe()
-        with os.fdopen(readable, "rb"), written(writable, blocks(numbered(0, count), size)):
-            async with MessageStream(readable, Decoder(dict)) as stream:
-                assert stream.drain_stats is None
-                while len(found) < count:
-                    with anyio.move_on_after(0.001):
-                        async for message in stream:
-                            found.append(message["n"])
-                assert await collect(stream) == []
-        assert found == list(range(count))
-
-    backend.run(main)
+    found: list[Any] = []
+    readable, writable = os.pipe()
+    with os.fdopen(readable, "rb"), written(writable, blocks(numbered(0, count), size)):
+        async with MessageStream(readable, Decoder(dict)) as stream:
+            assert stream.drain_stats is None
+            while len(found) < count:
+                with anyio.move_on_after(0.001):
+                    async for message in stream:
+                        found.append(message["n"])
+            assert await collect(stream) == []
+    assert found == list(range(count))
 
 
 @every_backend
-def test_while_nobody_reads_the_writer_waits(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        with os.fdopen(readable, "rb"):
-            async with MessageStream(readable, Decoder(dict)) as stream:
-                data = fill(writable)
-                for _ in range(100):
-                    await anyio.lowlevel.checkpoint()
-                with pytest.raises(BlockingIOError):
-                    os.write(writable, b"x" * select.PIPE_BUF)
-                os.close(writable)
-                messages = await collect(stream)
-        assert [message["n"] for message in messages if isinstance(message, dict)] == list(range(data.count(b"\n")))
-
-    backend.run(main)
+async def test_while_nobody_reads_the_writer_waits() -> None:
+    readable, writable = os.pipe()
+    with os.fdopen(readable, "rb"):
+        async with MessageStream(readable, Decoder(dict)) as stream:
+            data = fill(writable)
+            for _ in range(100):
+                await anyio.lowlevel.checkpoint()
+            with pytest.raises(BlockingIOError):
+                os.write(writable, b"x" * select.PIPE_BUF)
+            os.close(writable)
+            messages = await collect(stream)
+    assert [message["n"] for message in messages if isinstance(message, dict)] == list(range(data.count(b"\n")))
 
 
 @every_backend
-def test_closing_ends_a_wait_without_an_error(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        stream = MessageStream(readable)
-        async with anyio.create_task_group() as group:
+async def test_closing_ends_a_wait_without_an_error() -> None:
+    readable, writable = os.pipe()
+    stream = MessageStream(readable)
+    async with anyio.create_task_group() as group:
 
-            async def read() -> None:
-                assert await collect(stream) == []
+        async def read() -> None:
+            assert await collect(stream) == []
 
-            group.start_soon(read)
-            await until_it_waits()
-            await stream.aclose()
-        os.close(readable)
-        os.close(writable)
-
-    backend.run(main)
+        group.start_soon(read)
+        await until_it_waits()
+        await stream.aclose()
+    os.close(readable)
+    os.close(writable)
 
 
 @every_backend
@@ -223,27 +214,24 @@ def test_a_stream_that_outlives_its_loop_is_nobodys_error(backend: Backend, capl
 
 @every_backend
 @pytest.mark.parametrize("in_a_cycle", [False, True])
-def test_a_stream_that_is_dropped_after_a_wait_is_collected(backend: Backend, in_a_cycle: bool) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        stream: Any = MessageStream(readable)
-        gone = weakref.ref(stream._receiver.chunks.pipe)
-        assert isinstance(gone(), PlainPipe)
-        os.write(writable, RESULT)
+async def test_a_stream_that_is_dropped_after_a_wait_is_collected(in_a_cycle: bool) -> None:
+    readable, writable = os.pipe()
+    stream: Any = MessageStream(readable)
+    gone = weakref.ref(stream._receiver.chunks.pipe)
+    assert isinstance(gone(), PlainPipe)
+    os.write(writable, RESULT)
+    await anext(stream)
+    with anyio.move_on_after(0.001):
         await anext(stream)
-        with anyio.move_on_after(0.001):
-            await anext(stream)
-        if in_a_cycle:
-            stream.cycle = stream
-        del stream
-        gc.collect()
-        await anyio.sleep(0)
-        gc.collect()
-        assert gone() is None
-        os.close(readable)
-        os.close(writable)
-
-    backend.run(main)
+    if in_a_cycle:
+        stream.cycle = stream
+    del stream
+    gc.collect()
+    await anyio.sleep(0)
+    gc.collect()
+    assert gone() is None
+    os.close(readable)
+    os.close(writable)
 
 
 @every_backend
@@ -294,23 +282,20 @@ sys.exit(3)
 
 
 @every_backend
-def test_a_callback_gets_the_lines_of_stderr_while_nobody_iterates(backend: Backend) -> None:
-    async def main() -> None:
-        lines: list[str] = []
-        came = anyio.Event()
+async def test_a_callback_gets_the_lines_of_stderr_while_nobody_iterates() -> None:
+    lines: list[str] = []
+    came = anyio.Event()
 
-        def got(line: str) -> None:
-            lines.append(line)
-            came.set()
+    def got(line: str) -> None:
+        lines.append(line)
+        came.set()
 
-        async with plain(python("os.write(2, b'one\\n'); os.read(0, 1); os.write(2, b'two')"), stderr=got) as process:
-            await came.wait()
-            assert lines == ["one"]
-            await process.end_input()
-            assert await everything(process) == []
-        assert lines == ["one", "two"]
-
-    backend.run(main)
+    async with plain(python("os.write(2, b'one\\n'); os.read(0, 1); os.write(2, b'two')"), stderr=got) as process:
+        await came.wait()
+        assert lines == ["one"]
+        await process.end_input()
+        assert await everything(process) == []
+    assert lines == ["one", "two"]
 
 
 @every_backend

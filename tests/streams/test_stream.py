@@ -79,43 +79,34 @@ CUT = recordings.load("19_slowread_long_6").stdout
     ],
 )
 @every_source()
-def test_every_source_gives_what_the_decoder_makes_of_the_whole(
+async def test_every_source_gives_what_the_decoder_makes_of_the_whole(
     backend: Backend, source: Any, data: bytes, cut: Callable[[bytes], list[bytes]], tmp_path: Path
 ) -> None:
-    async def main() -> None:
-        async with source(cut(data), tmp_path) as opened:
-            stream = MessageStream(opened)
-            assert await collect(stream) == whole(data)
-            decoder = Decoder()
-            decoder.feed(data)
-            decoder.close()
-            assert stream.stats == decoder.stats
-
-    backend.run(main)
+    async with source(cut(data), tmp_path) as opened:
+        stream = MessageStream(opened)
+        assert await collect(stream) == whole(data)
+        decoder = Decoder()
+        decoder.feed(data)
+        decoder.close()
+        assert stream.stats == decoder.stats
 
 
 @every_source()
-def test_batches_are_the_same_messages_in_lists(backend: Backend, source: Any, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with source(at_places(LONG), tmp_path) as opened, MessageStream(opened) as stream:
-            batches = stream.batches()
-            assert isinstance(batches, Batches)
-            lists = await collect(batches)
-        assert all(type(batch) is list and batch for batch in lists)
-        assert [message for batch in lists for message in batch] == whole(LONG)
-
-    backend.run(main)
+async def test_batches_are_the_same_messages_in_lists(backend: Backend, source: Any, tmp_path: Path) -> None:
+    async with source(at_places(LONG), tmp_path) as opened, MessageStream(opened) as stream:
+        batches = stream.batches()
+        assert isinstance(batches, Batches)
+        lists = await collect(batches)
+    assert all(type(batch) is list and batch for batch in lists)
+    assert [message for batch in lists for message in batch] == whole(LONG)
 
 
 @every_backend
-def test_every_recording_comes_through_a_pipe(backend: Backend) -> None:
-    async def main() -> None:
-        for name in recordings.names():
-            data = recordings.load(name).stdout
-            with pipe(blocks(data)) as readable:
-                assert await collect(MessageStream(readable)) == whole(data)
-
-    backend.run(main)
+async def test_every_recording_comes_through_a_pipe() -> None:
+    for name in recordings.names():
+        data = recordings.load(name).stdout
+        with pipe(blocks(data)) as readable:
+            assert await collect(MessageStream(readable)) == whole(data)
 
 
 @every_backend
@@ -143,38 +134,32 @@ def test_messages_of_every_recorded_read_come_before_the_next_is_written(backend
 
 
 @every_backend
-def test_messages_one_by_one_and_in_lists_may_be_mixed(backend: Backend) -> None:
+async def test_messages_one_by_one_and_in_lists_may_be_mixed() -> None:
     data = numbered(0, 20_000)
 
-    async def main() -> None:
-        with pipe(blocks(data, 1000)) as readable:
-            stream = MessageStream(readable, Decoder(dict))
-            found: list[Any] = []
-            for turn in itertools.count():
-                try:
-                    if turn % 3 == 2:
-                        found += await anext(stream.batches())
-                    else:
-                        found.append(await anext(stream))
-                except StopAsyncIteration:
-                    break
-            assert found == whole(data, lambda: Decoder(dict))
-
-    backend.run(main)
+    with pipe(blocks(data, 1000)) as readable:
+        stream = MessageStream(readable, Decoder(dict))
+        found: list[Any] = []
+        for turn in itertools.count():
+            try:
+                if turn % 3 == 2:
+                    found += await anext(stream.batches())
+                else:
+                    found.append(await anext(stream))
+            except StopAsyncIteration:
+                break
+        assert found == whole(data, lambda: Decoder(dict))
 
 
 @every_backend
-def test_a_batch_holds_what_was_left_by_the_last_step(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        os.write(writable, numbered(0, 5))
-        async with MessageStream(readable, Decoder(dict)) as stream:
-            assert (await anext(stream))["n"] == 0
-            assert [message["n"] for message in await anext(stream.batches())] == [1, 2, 3, 4]
-        os.close(readable)
-        os.close(writable)
-
-    backend.run(main)
+async def test_a_batch_holds_what_was_left_by_the_last_step() -> None:
+    readable, writable = os.pipe()
+    os.write(writable, numbered(0, 5))
+    async with MessageStream(readable, Decoder(dict)) as stream:
+        assert (await anext(stream))["n"] == 0
+        assert [message["n"] for message in await anext(stream.batches())] == [1, 2, 3, 4]
+    os.close(readable)
+    os.close(writable)
 
 
 @every_backend
@@ -226,54 +211,45 @@ def test_a_stream_may_be_made_before_the_loop_runs(backend: Backend) -> None:
 
 
 @every_backend
-def test_the_descriptor_remains_the_callers(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        assert os.get_blocking(readable)
-        stream = MessageStream(readable, Decoder(dict))
-        os.write(writable, numbered(0, 1))
-        assert (await anext(stream))["n"] == 0
-        await stream.aclose()
-        # The pipe is still open and blocking again, and it still holds the bytes that the stream did not read.
-        assert os.get_blocking(readable)
-        os.write(writable, b"for the next reader")
-        assert os.read(readable, 100) == b"for the next reader"
+async def test_the_descriptor_remains_the_callers() -> None:
+    readable, writable = os.pipe()
+    assert os.get_blocking(readable)
+    stream = MessageStream(readable, Decoder(dict))
+    os.write(writable, numbered(0, 1))
+    assert (await anext(stream))["n"] == 0
+    await stream.aclose()
+    # The pipe is still open and blocking again, and it still holds the bytes that the stream did not read.
+    assert os.get_blocking(readable)
+    os.write(writable, b"for the next reader")
+    assert os.read(readable, 100) == b"for the next reader"
+    os.close(readable)
+    os.close(writable)
+
+
+@every_backend
+async def test_the_caller_may_close_its_descriptor_at_once() -> None:
+    readable, writable = os.pipe()
+    with written(writable, blocks(LONG)):
+        stream = MessageStream(readable)
         os.close(readable)
-        os.close(writable)
-
-    backend.run(main)
-
-
-@every_backend
-def test_the_caller_may_close_its_descriptor_at_once(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        with written(writable, blocks(LONG)):
-            stream = MessageStream(readable)
-            os.close(readable)
-            # A new pipe reuses the number of the closed descriptor immediately. The stream must not read that pipe.
-            other, other_end = os.pipe()
-            os.write(other_end, RESULT)
-            assert await collect(stream) == whole(LONG)
-        assert os.read(other, 100) == RESULT
-        os.close(other)
-        os.close(other_end)
-
-    backend.run(main)
+        # A new pipe reuses the number of the closed descriptor immediately. The stream must not read that pipe.
+        other, other_end = os.pipe()
+        os.write(other_end, RESULT)
+        assert await collect(stream) == whole(LONG)
+    assert os.read(other, 100) == RESULT
+    os.close(other)
+    os.close(other_end)
 
 
 @every_backend
-def test_the_stats_tell_what_was_read_also_after_the_end(backend: Backend) -> None:
-    async def main() -> None:
-        with pipe(blocks(LONG)) as readable:
-            stream = MessageStream(readable)
-            assert stream.stats.bytes == 0
-            await collect(stream)
-            assert stream.stats.bytes == len(LONG)
-            assert stream.drain_stats is not None
-        assert MessageStream(generate([])).drain_stats is None
-
-    backend.run(main)
+async def test_the_stats_tell_what_was_read_also_after_the_end() -> None:
+    with pipe(blocks(LONG)) as readable:
+        stream = MessageStream(readable)
+        assert stream.stats.bytes == 0
+        await collect(stream)
+        assert stream.stats.bytes == len(LONG)
+        assert stream.drain_stats is not None
+    assert MessageStream(generate([])).drain_stats is None
 
 
 # --- exceptions do not end the iteration ------------------------------------------------------------------------------
@@ -281,30 +257,26 @@ def test_the_stats_tell_what_was_read_also_after_the_end(backend: Backend) -> No
 
 @pytest.mark.parametrize("size", [1, 50, 10_000])
 @every_source()
-def test_invalid_lines_are_raised_in_their_place(backend: Backend, source: Any, size: int, tmp_path: Path) -> None:
+async def test_invalid_lines_are_raised_in_their_place(
+    backend: Backend, source: Any, size: int, tmp_path: Path
+) -> None:
     data = BAD * 10 + b'{"cut'
 
-    async def main() -> None:
-        async with source(blocks(data, size), tmp_path) as opened:
-            found = await steps(MessageStream(opened, Decoder(on_invalid="raise")), InvalidLineError)
-        assert [type(item) for item in found] == [*BAD_TYPES * 10, InvalidLineError]
-        raised = [item for item in found if isinstance(item, InvalidLineError)]
-        assert [item.line for item in raised] == [item for item in whole(data) if isinstance(item, InvalidLine)]
-        # The iteration has already returned the messages before the bad line, so the error must not repeat them.
-        assert all(item.messages == [] for item in raised)
-
-    backend.run(main)
+    async with source(blocks(data, size), tmp_path) as opened:
+        found = await steps(MessageStream(opened, Decoder(on_invalid="raise")), InvalidLineError)
+    assert [type(item) for item in found] == [*BAD_TYPES * 10, InvalidLineError]
+    raised = [item for item in found if isinstance(item, InvalidLineError)]
+    assert [item.line for item in raised] == [item for item in whole(data) if isinstance(item, InvalidLine)]
+    # The iteration has already returned the messages before the bad line, so the error must not repeat them.
+    assert all(item.messages == [] for item in raised)
 
 
 @every_backend
-def test_in_lists_too(backend: Backend) -> None:
-    async def main() -> None:
-        with pipe([BAD]) as readable:
-            found = await steps(MessageStream(readable, Decoder(on_invalid="raise")).batches(), InvalidLineError)
-        flat = [piece for item in found for piece in (item if isinstance(item, list) else [item])]
-        assert [type(item) for item in flat] == BAD_TYPES
-
-    backend.run(main)
+async def test_in_lists_too() -> None:
+    with pipe([BAD]) as readable:
+        found = await steps(MessageStream(readable, Decoder(on_invalid="raise")).batches(), InvalidLineError)
+    flat = [piece for item in found for piece in (item if isinstance(item, list) else [item])]
+    assert [type(item) for item in flat] == BAD_TYPES
 
 
 @pytest.mark.parametrize("source", ["pipe", "generator", "stream-reader"])
@@ -343,48 +315,39 @@ def test_what_follows_a_bad_line_needs_no_more_bytes(backend: Backend, source: s
 
 
 @every_backend
-def test_invalid_lines_are_values_in_their_place_unless_asked_otherwise(backend: Backend) -> None:
-    async def main() -> None:
-        with pipe(blocks(BAD, 7)) as readable:
-            found = await collect(MessageStream(readable))
-        assert found == whole(BAD)
-        assert [item.raw for item in found if isinstance(item, InvalidLine)] == [b"bad 1", b"bad 2", b"bad 3", b"bad 4"]
-
-    backend.run(main)
+async def test_invalid_lines_are_values_in_their_place_unless_asked_otherwise() -> None:
+    with pipe(blocks(BAD, 7)) as readable:
+        found = await collect(MessageStream(readable))
+    assert found == whole(BAD)
+    assert [item.raw for item in found if isinstance(item, InvalidLine)] == [b"bad 1", b"bad 2", b"bad 3", b"bad 4"]
 
 
 @pytest.mark.parametrize("end", [b'{"type":"resu', b"\xf0\x9f", b'"'])
 @every_source()
-def test_a_last_line_that_is_cut_is_told(backend: Backend, source: Any, end: bytes, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with source([RESULT + end], tmp_path) as opened:
-            result, cut = await collect(MessageStream(opened))
-        assert type(result) is ResultSuccess
-        assert isinstance(cut, InvalidLine)
-        assert cut.raw == end
-        assert cut.reason.startswith("truncated")
-
-    backend.run(main)
+async def test_a_last_line_that_is_cut_is_told(backend: Backend, source: Any, end: bytes, tmp_path: Path) -> None:
+    async with source([RESULT + end], tmp_path) as opened:
+        result, cut = await collect(MessageStream(opened))
+    assert type(result) is ResultSuccess
+    assert isinstance(cut, InvalidLine)
+    assert cut.raw == end
+    assert cut.reason.startswith("truncated")
 
 
 @pytest.mark.parametrize("size", [1, 50, 10_000])
 @every_backend
-def test_an_exception_of_the_callable_is_raised_and_no_message_is_lost(backend: Backend, size: int) -> None:
+async def test_an_exception_of_the_callable_is_raised_and_no_message_is_lost(size: int) -> None:
     data = BAD + b"bad at the end"
 
     def complain(line: InvalidLine) -> None:
         raise KeyError(line.raw)
 
-    async def main() -> None:
-        with pipe(blocks(data, size)) as readable:
-            found = await steps(MessageStream(readable, Decoder(on_invalid=complain)), KeyError)
-        assert [error.args[0] for error in found if isinstance(error, KeyError)] == [
-            *[b"bad 1", b"bad 2", b"bad 3", b"bad 4", b"bad at the end"]
-        ]
-        messages = [item for item in found if not isinstance(item, KeyError)]
-        assert messages == [message for message in whole(data) if not isinstance(message, InvalidLine)]
-
-    backend.run(main)
+    with pipe(blocks(data, size)) as readable:
+        found = await steps(MessageStream(readable, Decoder(on_invalid=complain)), KeyError)
+    assert [error.args[0] for error in found if isinstance(error, KeyError)] == [
+        *[b"bad 1", b"bad 2", b"bad 3", b"bad 4", b"bad at the end"]
+    ]
+    messages = [item for item in found if not isinstance(item, KeyError)]
+    assert messages == [message for message in whole(data) if not isinstance(message, InvalidLine)]
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -411,7 +374,7 @@ def test_what_loads_raises_is_raised_and_what_other_lines_say_comes(backend: Bac
 
 
 @every_backend
-def test_an_error_of_the_iterable_is_raised_and_the_iteration_goes_on(backend: Backend) -> None:
+async def test_an_error_of_the_iterable_is_raised_and_the_iteration_goes_on() -> None:
     class Failing(Chunks):
         async def __anext__(self) -> bytes:
             chunk = await super().__anext__()
@@ -419,67 +382,52 @@ def test_an_error_of_the_iterable_is_raised_and_the_iteration_goes_on(backend: B
                 raise OSError("no carrier")
             return chunk
 
-    async def main() -> None:
-        source = Failing([RESULT[:10], b"fail", RESULT[10:] + EVENT, b"fail", b"fail", EVENT])
-        found = await steps(MessageStream(source), OSError)
-        assert [type(item) for item in found] == [OSError, ResultSuccess, StreamEvent, OSError, OSError, StreamEvent]
-
-    backend.run(main)
+    source = Failing([RESULT[:10], b"fail", RESULT[10:] + EVENT, b"fail", b"fail", EVENT])
+    found = await steps(MessageStream(source), OSError)
+    assert [type(item) for item in found] == [OSError, ResultSuccess, StreamEvent, OSError, OSError, StreamEvent]
 
 
 @every_backend
-def test_an_error_of_a_generator_ends_it_and_what_it_gave_is_told(backend: Backend) -> None:
+async def test_an_error_of_a_generator_ends_it_and_what_it_gave_is_told() -> None:
     async def failing() -> AsyncIterator[bytes]:
         yield RESULT + RESULT[:9]
         raise OSError("no carrier")
 
-    async def main() -> None:
-        found = await steps(MessageStream(failing()), OSError)
-        assert [type(item) for item in found] == [ResultSuccess, OSError, InvalidLine]
-        assert found[-1].raw == RESULT[:9]
-
-    backend.run(main)
+    found = await steps(MessageStream(failing()), OSError)
+    assert [type(item) for item in found] == [ResultSuccess, OSError, InvalidLine]
+    assert found[-1].raw == RESULT[:9]
 
 
 @every_backend
-def test_an_error_of_the_socket_is_raised_after_what_came_before_it(backend: Backend) -> None:
-    async def main() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            ours = socket.create_connection(server.getsockname())
-            theirs, _ = server.accept()
-        with ours:
-            stream = MessageStream(ours)
-            theirs.sendall(RESULT)
-            assert type(await anext(stream)) is ResultSuccess
-            # With a linger time of 0, closing the socket sends a reset instead of an orderly end.
-            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
-            theirs.close()
-            with pytest.raises(ConnectionResetError):
-                await anext(stream)
-            assert await collect(stream) == []
-
-    backend.run(main)
-
-
-@every_backend
-def test_an_iterable_of_something_else_is_a_type_error(backend: Backend) -> None:
-    async def main() -> None:
-        stream = MessageStream(generate(["text", RESULT]))
-        with pytest.raises(TypeError):
+async def test_an_error_of_the_socket_is_raised_after_what_came_before_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = socket.create_connection(server.getsockname())
+        theirs, _ = server.accept()
+    with ours:
+        stream = MessageStream(ours)
+        theirs.sendall(RESULT)
+        assert type(await anext(stream)) is ResultSuccess
+        # With a linger time of 0, closing the socket sends a reset instead of an orderly end.
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        theirs.close()
+        with pytest.raises(ConnectionResetError):
             await anext(stream)
-        assert await collect(stream) == whole(RESULT)
-
-    backend.run(main)
+        assert await collect(stream) == []
 
 
 @every_backend
-def test_a_directory_cannot_be_read(backend: Backend, tmp_path: Path) -> None:
-    async def main() -> None:
-        directory = os.open(tmp_path, os.O_RDONLY)
-        try:
-            with pytest.raises(IsADirectoryError):
-                await anext(MessageStream(directory))
-        finally:
-            os.close(directory)
+async def test_an_iterable_of_something_else_is_a_type_error() -> None:
+    stream = MessageStream(generate(["text", RESULT]))
+    with pytest.raises(TypeError):
+        await anext(stream)
+    assert await collect(stream) == whole(RESULT)
 
-    backend.run(main)
+
+@every_backend
+async def test_a_directory_cannot_be_read(tmp_path: Path) -> None:
+    directory = os.open(tmp_path, os.O_RDONLY)
+    try:
+        with pytest.raises(IsADirectoryError):
+            await anext(MessageStream(directory))
+    finally:
+        os.close(directory)

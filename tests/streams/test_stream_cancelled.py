@@ -58,56 +58,44 @@ WAITING = ["pipe", "socket", "terminal", "anyio-tcp", "stream-reader-of-a-socket
 
 
 @every_source()
-def test_after_the_end_there_are_no_more_steps(backend: Backend, source: Any, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with source([RESULT], tmp_path) as opened:
-            stream = MessageStream(opened)
-            assert len(await collect(stream)) == 1
-            for iterator in (stream, stream.batches(), stream):
-                with pytest.raises(StopAsyncIteration):
-                    await anext(iterator)
-            await stream.aclose()
-            assert await collect(stream) == []
-
-    backend.run(main)
-
-
-@every_source()
-def test_after_closing_there_are_no_more_steps(backend: Backend, source: Any, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with source(blocks(LONG), tmp_path) as opened:
-            stream = MessageStream(opened)
-            first = await anext(stream)
-            assert first == whole(LONG)[0]
-            for _ in range(2):
-                await stream.aclose()
-                # The closed stream returns neither messages that it had decoded nor those still in the pipe.
-                assert await collect(stream) == []
-                assert await collect(stream.batches()) == []
-
-    backend.run(main)
-
-
-@every_source()
-def test_a_stream_may_be_closed_before_its_first_step(backend: Backend, source: Any, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with source(blocks(LONG), tmp_path) as opened:
-            async with MessageStream(opened) as stream:
-                pass
-            assert await collect(stream) == []
-
-    backend.run(main)
-
-
-@every_backend
-def test_closing_forgets_an_exception_that_was_to_come(backend: Backend) -> None:
-    async def main() -> None:
-        stream = MessageStream(generate([RESULT + b"bad\n" + RESULT]), Decoder(on_invalid="raise"))
-        await anext(stream)
+async def test_after_the_end_there_are_no_more_steps(backend: Backend, source: Any, tmp_path: Path) -> None:
+    async with source([RESULT], tmp_path) as opened:
+        stream = MessageStream(opened)
+        assert len(await collect(stream)) == 1
+        for iterator in (stream, stream.batches(), stream):
+            with pytest.raises(StopAsyncIteration):
+                await anext(iterator)
         await stream.aclose()
         assert await collect(stream) == []
 
-    backend.run(main)
+
+@every_source()
+async def test_after_closing_there_are_no_more_steps(backend: Backend, source: Any, tmp_path: Path) -> None:
+    async with source(blocks(LONG), tmp_path) as opened:
+        stream = MessageStream(opened)
+        first = await anext(stream)
+        assert first == whole(LONG)[0]
+        for _ in range(2):
+            await stream.aclose()
+            # The closed stream returns neither messages that it had decoded nor those still in the pipe.
+            assert await collect(stream) == []
+            assert await collect(stream.batches()) == []
+
+
+@every_source()
+async def test_a_stream_may_be_closed_before_its_first_step(backend: Backend, source: Any, tmp_path: Path) -> None:
+    async with source(blocks(LONG), tmp_path) as opened:
+        async with MessageStream(opened) as stream:
+            pass
+        assert await collect(stream) == []
+
+
+@every_backend
+async def test_closing_forgets_an_exception_that_was_to_come() -> None:
+    stream = MessageStream(generate([RESULT + b"bad\n" + RESULT]), Decoder(on_invalid="raise"))
+    await anext(stream)
+    await stream.aclose()
+    assert await collect(stream) == []
 
 
 async def nothing_yet(ended: anyio.Event) -> AsyncIterator[bytes]:
@@ -128,101 +116,89 @@ class Silent:
 
 
 @every_source(*WAITING)
-def test_closing_ends_the_step_of_another_task_that_waits(backend: Backend, source: Any, tmp_path: Path) -> None:
-    async def main() -> None:
-        may_write = threading.Event()
+async def test_closing_ends_the_step_of_another_task_that_waits(backend: Backend, source: Any, tmp_path: Path) -> None:
+    may_write = threading.Event()
 
-        def later() -> Iterator[bytes]:
-            yield RESULT
-            may_write.wait()
+    def later() -> Iterator[bytes]:
+        yield RESULT
+        may_write.wait()
 
-        async with source(later(), tmp_path) as opened:
-            try:
-                stream = MessageStream(opened)
-                found: list[Any] = []
+    async with source(later(), tmp_path) as opened:
+        try:
+            stream = MessageStream(opened)
+            found: list[Any] = []
 
-                async def read() -> None:
-                    async for message in stream:
-                        found.append(message)
+            async def read() -> None:
+                async for message in stream:
+                    found.append(message)
 
-                async with anyio.create_task_group() as group:
-                    group.start_soon(read)
-                    while not found:
-                        await anyio.lowlevel.checkpoint()
-                    await until_it_waits()
-                    await stream.aclose()
-                assert found == whole(RESULT)
-                assert await collect(stream) == []
-            finally:
-                may_write.set()
-
-    backend.run(main)
-
-
-@every_backend
-def test_closing_ends_the_step_of_another_task_that_waits_for_an_iterable(backend: Backend) -> None:
-    async def main() -> None:
-        ended = anyio.Event()
-        send, receive = anyio.create_memory_object_stream[bytes](0)
-        for source in (nothing_yet(ended), Silent(), receive, BufferedByteReceiveStream(receive)):
-            stream = MessageStream(source)
             async with anyio.create_task_group() as group:
-                group.start_soon(collect, stream)
+                group.start_soon(read)
+                while not found:
+                    await anyio.lowlevel.checkpoint()
                 await until_it_waits()
                 await stream.aclose()
+            assert found == whole(RESULT)
             assert await collect(stream) == []
+        finally:
+            may_write.set()
+
+
+@every_backend
+async def test_closing_ends_the_step_of_another_task_that_waits_for_an_iterable() -> None:
+    ended = anyio.Event()
+    send, receive = anyio.create_memory_object_stream[bytes](0)
+    for source in (nothing_yet(ended), Silent(), receive, BufferedByteReceiveStream(receive)):
+        stream = MessageStream(source)
+        async with anyio.create_task_group() as group:
+            group.start_soon(collect, stream)
+            await until_it_waits()
+            await stream.aclose()
+        assert await collect(stream) == []
+    assert ended.is_set()
+    send.close()
+    receive.close()
+
+
+@every_backend
+async def test_a_generator_is_closed_with_the_stream() -> None:
+    for leave in ("aclose", "block", "end"):
+        ended = anyio.Event()
+        if leave == "aclose":
+            stream = MessageStream(nothing_yet(ended))
+            await anext(stream)
+            await stream.aclose()
+        elif leave == "block":
+            await leave_by_block(MessageStream(nothing_yet(ended)))
+        else:
+            source = nothing_yet(ended)
+            assert await anext(source) == RESULT
+            await MessageStream(source).aclose()
         assert ended.is_set()
-        send.close()
-        receive.close()
-
-    backend.run(main)
 
 
 @every_backend
-def test_a_generator_is_closed_with_the_stream(backend: Backend) -> None:
-    async def main() -> None:
-        for leave in ("aclose", "block", "end"):
-            ended = anyio.Event()
-            if leave == "aclose":
-                stream = MessageStream(nothing_yet(ended))
-                await anext(stream)
-                await stream.aclose()
-            elif leave == "block":
-                await leave_by_block(MessageStream(nothing_yet(ended)))
-            else:
-                source = nothing_yet(ended)
-                assert await anext(source) == RESULT
-                await MessageStream(source).aclose()
-            assert ended.is_set()
-
-    backend.run(main)
-
-
-@every_backend
-def test_what_else_was_given_remains_the_callers(backend: Backend) -> None:
+async def test_what_else_was_given_remains_the_callers() -> None:
     class Closable(Chunks):
         closed = False
 
         async def aclose(self) -> None:
             self.closed = True
 
-    async def main() -> None:
-        iterable = Closable([RESULT])
-        async with MessageStream(iterable) as stream:
-            await anext(stream)
-        assert not iterable.closed
+    iterable = Closable([RESULT])
+    async with MessageStream(iterable) as stream:
+        await anext(stream)
+    assert not iterable.closed
 
-        send, receive = anyio.create_memory_object_stream[bytes](2)
-        for source in (receive, BufferedByteReceiveStream(receive)):
-            send.send_nowait(RESULT)
-            send.send_nowait(EVENT)
-            async with MessageStream(source) as stream:
-                assert type(await anext(stream)) is ResultSuccess
-            assert await source.receive() == EVENT
-        send.close()
-        receive.close()
-
-    backend.run(main)
+    send, receive = anyio.create_memory_object_stream[bytes](2)
+    for source in (receive, BufferedByteReceiveStream(receive)):
+        send.send_nowait(RESULT)
+        send.send_nowait(EVENT)
+        async with MessageStream(source) as stream:
+            assert type(await anext(stream)) is ResultSuccess
+        assert await source.receive() == EVENT
+    send.close()
+    receive.close()
 
 
 def test_a_stream_of_trio_remains_the_callers() -> None:
@@ -243,29 +219,26 @@ def test_a_stream_of_trio_remains_the_callers() -> None:
 
 
 @every_backend
-def test_two_tasks_cannot_iterate(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        async with MessageStream(readable, Decoder(dict)) as stream:
-            found: list[Any] = []
+async def test_two_tasks_cannot_iterate() -> None:
+    readable, writable = os.pipe()
+    async with MessageStream(readable, Decoder(dict)) as stream:
+        found: list[Any] = []
 
-            async def read() -> None:
-                found.append(await anext(stream))
+        async def read() -> None:
+            found.append(await anext(stream))
 
-            async with anyio.create_task_group() as group:
-                group.start_soon(read)
-                await until_it_waits()
-                for iterator in (stream, stream.batches()):
-                    with pytest.raises(HandleError, match="another task"):
-                        await anext(iterator)
-                # The task that was already waiting is not disturbed by the error of the second one.
-                os.write(writable, numbered(0, 2))
-            assert [message["n"] for message in found] == [0]
-            assert (await anext(stream))["n"] == 1
-        os.close(readable)
-        os.close(writable)
-
-    backend.run(main)
+        async with anyio.create_task_group() as group:
+            group.start_soon(read)
+            await until_it_waits()
+            for iterator in (stream, stream.batches()):
+                with pytest.raises(HandleError, match="another task"):
+                    await anext(iterator)
+            # The task that was already waiting is not disturbed by the error of the second one.
+            os.write(writable, numbered(0, 2))
+        assert [message["n"] for message in found] == [0]
+        assert (await anext(stream))["n"] == 1
+    os.close(readable)
+    os.close(writable)
 
 
 # --- cancellation -----------------------------------------------------------------------------------------------------
@@ -447,58 +420,49 @@ def test_cancellation_while_a_thread_writes_loses_no_message(backend: Backend, c
 
 
 @pytest.mark.parametrize(("backend", "cancel"), CANCELLATIONS)
-def test_a_step_that_was_cancelled_may_be_taken_again(backend: Backend, cancel: Cancel) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        async with MessageStream(readable, Decoder(dict)) as stream:
+async def test_a_step_that_was_cancelled_may_be_taken_again(backend: Backend, cancel: Cancel) -> None:
+    readable, writable = os.pipe()
+    async with MessageStream(readable, Decoder(dict)) as stream:
 
-            async def wait() -> None:
-                await anext(stream)
+        async def wait() -> None:
+            await anext(stream)
 
-            for n in range(20):
-                await cancel(wait, n)
-                await cancel(wait, n)
-                os.write(writable, numbered(n, n + 1))
-                assert (await anext(stream))["n"] == n
-        os.close(readable)
-        os.close(writable)
-
-    backend.run(main)
+        for n in range(20):
+            await cancel(wait, n)
+            await cancel(wait, n)
+            os.write(writable, numbered(n, n + 1))
+            assert (await anext(stream))["n"] == n
+    os.close(readable)
+    os.close(writable)
 
 
 @every_backend
-def test_a_step_in_a_cancelled_scope_takes_nothing_that_it_does_not_give(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        async with MessageStream(readable, Decoder(dict)) as stream:
-            found: list[Any] = []
-            os.write(writable, numbered(0, 1))
-            with anyio.CancelScope() as scope:
-                scope.cancel()
-                found.append(await anext(stream))
-            os.write(writable, numbered(1, 2))
-            while not found or found[-1]["n"] != 1:
-                found.append(await anext(stream))
-            assert [message["n"] for message in found] == [0, 1]
-        os.close(readable)
-        os.close(writable)
-
-    backend.run(main)
-
-
-@every_backend
-def test_closing_needs_no_time_also_when_it_is_cancelled(backend: Backend) -> None:
-    async def main() -> None:
-        before = descriptors()
-        readable, writable = os.pipe()
-        stream = MessageStream(readable)
-        os.write(writable, RESULT)
-        await anext(stream)
+async def test_a_step_in_a_cancelled_scope_takes_nothing_that_it_does_not_give() -> None:
+    readable, writable = os.pipe()
+    async with MessageStream(readable, Decoder(dict)) as stream:
+        found: list[Any] = []
+        os.write(writable, numbered(0, 1))
         with anyio.CancelScope() as scope:
             scope.cancel()
-            await stream.aclose()
-        os.close(readable)
-        os.close(writable)
-        assert opened_since(before) == {}
+            found.append(await anext(stream))
+        os.write(writable, numbered(1, 2))
+        while not found or found[-1]["n"] != 1:
+            found.append(await anext(stream))
+        assert [message["n"] for message in found] == [0, 1]
+    os.close(readable)
+    os.close(writable)
 
-    backend.run(main)
+
+@every_backend
+async def test_closing_needs_no_time_also_when_it_is_cancelled() -> None:
+    before = descriptors()
+    readable, writable = os.pipe()
+    stream = MessageStream(readable)
+    os.write(writable, RESULT)
+    await anext(stream)
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await stream.aclose()
+    os.close(readable)
+    os.close(writable)
+    assert opened_since(before) == {}

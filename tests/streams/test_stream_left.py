@@ -24,11 +24,7 @@ import pytest
 
 import claude_wire.streams.sources as sources_module
 from async_backends import ASYNCIO, TRIO, UVLOOP, Backend, every_asyncio, every_backend
-from claude_wire import (
-    Decoder,
-    HandleError,
-    MessageStream,
-)
+from claude_wire import Decoder, HandleError, MessageStream
 from claude_wire.native.drain import Drain
 from claude_wire.streams.sources import PipeChunks
 from stream_sources import (
@@ -153,129 +149,114 @@ def test_leaving_it_leaves_nothing_behind(backend: Backend, source: Any, leave: 
 
 
 @every_backend
-def test_a_stream_may_be_dropped_in_another_thread_while_the_loop_waits(backend: Backend) -> None:
-    async def main() -> None:
-        await anyio.to_thread.run_sync(int)
-        await settle()
-        before = descriptors()
-        for in_a_cycle in (False, True):
-            for _ in range(20):
-                readable, writable = os.pipe()
-                os.write(writable, RESULT)
-                holder: list[Any] = [MessageStream(readable)]
-                await anext(holder[0])
-                if in_a_cycle:
-                    holder[0].cycle = holder[0]
-                await anyio.to_thread.run_sync(lambda holder: (holder.clear(), gc.collect()), holder)
-                os.write(writable, RESULT)  # this wakes a loop that still watches the descriptor
-                os.close(readable)
-                os.close(writable)
-                await assert_usable(3)
-        await settle()
-        assert opened_since(before) == {}
-
-    backend.run(main)
-
-
-@every_asyncio
-def test_the_number_of_a_dropped_stream_is_not_used_again_before_the_loop_forgets_it(backend: Backend) -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        for in_a_cycle, more in itertools.product((False, True), range(3)):
+async def test_a_stream_may_be_dropped_in_another_thread_while_the_loop_waits() -> None:
+    await anyio.to_thread.run_sync(int)
+    await settle()
+    before = descriptors()
+    for in_a_cycle in (False, True):
+        for _ in range(20):
             readable, writable = os.pipe()
             os.write(writable, RESULT)
             holder: list[Any] = [MessageStream(readable)]
             await anext(holder[0])
             if in_a_cycle:
                 holder[0].cycle = holder[0]
-            # A thread drops the stream while the loop is busy. The loop then watches new pipes before it learns of the
-            # drop.
-            thread = threading.Thread(target=lambda holder: (holder.clear(), gc.collect()), args=[holder])
-            thread.start()
-            thread.join()
-            # this shifts the numbers, so each one is the readable end of a pipe in some run
-            others = [os.dup(readable) for _ in range(more)]
-            pairs = [os.pipe() for _ in range(4)]
-            woken = [asyncio.Event() for _ in pairs]
-            for pair, event in zip(pairs, woken, strict=True):
-                loop.add_reader(pair[0], event.set)
-            await until_it_waits()
-            for pair, event in zip(pairs, woken, strict=True):
-                assert not event.is_set()
-                os.write(pair[1], b"x")
-                await event.wait()
-                loop.remove_reader(pair[0])
-            for number in (readable, writable, *others, *itertools.chain(*pairs)):
-                os.close(number)
-
-    backend.run(main)
+            await anyio.to_thread.run_sync(lambda holder: (holder.clear(), gc.collect()), holder)
+            os.write(writable, RESULT)  # this wakes a loop that still watches the descriptor
+            os.close(readable)
+            os.close(writable)
+            await assert_usable(3)
+    await settle()
+    assert opened_since(before) == {}
 
 
-def test_a_loop_that_runs_is_told_to_forget_a_stream_in_its_own_thread_only() -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        remove, threads = loop.remove_reader, set[int]()
-
-        def remove_reader(fd: Any) -> bool:
-            threads.add(threading.get_ident())
-            return remove(fd)
-
-        loop.remove_reader = remove_reader
+@every_asyncio
+async def test_the_number_of_a_dropped_stream_is_not_used_again_before_the_loop_forgets_it() -> None:
+    loop = asyncio.get_running_loop()
+    for in_a_cycle, more in itertools.product((False, True), range(3)):
         readable, writable = os.pipe()
         os.write(writable, RESULT)
         holder: list[Any] = [MessageStream(readable)]
         await anext(holder[0])
-        await anyio.to_thread.run_sync(holder.clear)
-        await settle()
-        assert threads == {threading.get_ident()}
-        os.close(readable)
-        os.close(writable)
+        if in_a_cycle:
+            holder[0].cycle = holder[0]
+        # A thread drops the stream while the loop is busy. The loop then watches new pipes before it learns of the
+        # drop.
+        thread = threading.Thread(target=lambda holder: (holder.clear(), gc.collect()), args=[holder])
+        thread.start()
+        thread.join()
+        # this shifts the numbers, so each one is the readable end of a pipe in some run
+        others = [os.dup(readable) for _ in range(more)]
+        pairs = [os.pipe() for _ in range(4)]
+        woken = [asyncio.Event() for _ in pairs]
+        for pair, event in zip(pairs, woken, strict=True):
+            loop.add_reader(pair[0], event.set)
+        await until_it_waits()
+        for pair, event in zip(pairs, woken, strict=True):
+            assert not event.is_set()
+            os.write(pair[1], b"x")
+            await event.wait()
+            loop.remove_reader(pair[0])
+        for number in (readable, writable, *others, *itertools.chain(*pairs)):
+            os.close(number)
 
-    ASYNCIO.run(main)
+
+async def test_a_loop_that_runs_is_told_to_forget_a_stream_in_its_own_thread_only() -> None:
+    loop = asyncio.get_running_loop()
+    remove, threads = loop.remove_reader, set[int]()
+
+    def remove_reader(fd: Any) -> bool:
+        threads.add(threading.get_ident())
+        return remove(fd)
+
+    loop.remove_reader = remove_reader
+    readable, writable = os.pipe()
+    os.write(writable, RESULT)
+    holder: list[Any] = [MessageStream(readable)]
+    await anext(holder[0])
+    await anyio.to_thread.run_sync(holder.clear)
+    await settle()
+    assert threads == {threading.get_ident()}
+    os.close(readable)
+    os.close(writable)
 
 
 @every_asyncio
-def test_a_task_that_nobody_holds_is_not_collected_while_it_waits(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        found: list[Any] = []
+async def test_a_task_that_nobody_holds_is_not_collected_while_it_waits() -> None:
+    readable, writable = os.pipe()
+    found: list[Any] = []
 
-        async def read(stream: MessageStream[Any]) -> None:
-            async for message in stream:
-                found.append(message["n"])
+    async def read(stream: MessageStream[Any]) -> None:
+        async for message in stream:
+            found.append(message["n"])
 
-        asyncio.get_running_loop().create_task(read(MessageStream(readable, Decoder(dict))))
-        for n in range(3):
-            await until_it_waits()
-            gc.collect()
-            os.write(writable, numbered(n, n + 1))
-        os.close(writable)
-        os.close(readable)
-        while len(found) < 3:
-            await asyncio.sleep(0.001)
-        assert found == [0, 1, 2]
-
-    backend.run(main)
+    asyncio.get_running_loop().create_task(read(MessageStream(readable, Decoder(dict))))
+    for n in range(3):
+        await until_it_waits()
+        gc.collect()
+        os.write(writable, numbered(n, n + 1))
+    os.close(writable)
+    os.close(readable)
+    while len(found) < 3:
+        await asyncio.sleep(0.001)
+    assert found == [0, 1, 2]
 
 
 @every_backend
-def test_a_stream_that_nobody_holds_does_not_live_on_in_the_loop(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        before = descriptors()
-        stream = MessageStream(readable)
-        gone = weakref.ref(stream)
-        os.write(writable, RESULT)
-        await anext(stream)
-        # The pipe stays open and silent, so nothing wakes the loop.
-        del stream
-        gc.collect()
-        assert gone() is None
-        assert opened_since(before) == {}
-        os.close(readable)
-        os.close(writable)
-
-    backend.run(main)
+async def test_a_stream_that_nobody_holds_does_not_live_on_in_the_loop() -> None:
+    readable, writable = os.pipe()
+    before = descriptors()
+    stream = MessageStream(readable)
+    gone = weakref.ref(stream)
+    os.write(writable, RESULT)
+    await anext(stream)
+    # The pipe stays open and silent, so nothing wakes the loop.
+    del stream
+    gc.collect()
+    assert gone() is None
+    assert opened_since(before) == {}
+    os.close(readable)
+    os.close(writable)
 
 
 @every_asyncio
@@ -321,40 +302,36 @@ def test_a_loop_that_nobody_reads_in_sleeps_and_does_not_spin(
 
 
 @every_backend
-def test_what_comes_in_the_moment_of_closing_is_not_given(backend: Backend) -> None:
+async def test_what_comes_in_the_moment_of_closing_is_not_given() -> None:
     """Closing the stream ends a waiting step, even if the source returns a chunk at that moment."""
+    asked, go = anyio.Event(), anyio.Event()
 
-    async def main() -> None:
-        asked, go = anyio.Event(), anyio.Event()
+    class Late:
+        def __aiter__(self) -> Late:
+            return self
 
-        class Late:
-            def __aiter__(self) -> Late:
-                return self
+        async def __anext__(self) -> bytes:
+            asked.set()
+            with anyio.CancelScope(shield=True):
+                await go.wait()
+            return RESULT
 
-            async def __anext__(self) -> bytes:
-                asked.set()
-                with anyio.CancelScope(shield=True):
-                    await go.wait()
-                return RESULT
+    stream = MessageStream(Late())
+    ended = False
 
-        stream = MessageStream(Late())
-        ended = False
+    async def step() -> None:
+        nonlocal ended
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+        ended = True
 
-        async def step() -> None:
-            nonlocal ended
-            with pytest.raises(StopAsyncIteration):
-                await anext(stream)
-            ended = True
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(step)
-            await asked.wait()
-            await stream.aclose()
-            go.set()
-        assert ended
-        assert stream.stats.messages == 0
-
-    backend.run(main)
+    async with anyio.create_task_group() as group:
+        group.start_soon(step)
+        await asked.wait()
+        await stream.aclose()
+        go.set()
+    assert ended
+    assert stream.stats.messages == 0
 
 
 class EndedJustNow(Drain):
@@ -519,50 +496,47 @@ def in_child(action: Callable[[], object]) -> int:
 
 
 @every_backend
-def test_a_forked_child_cannot_iterate_and_its_parent_goes_on(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        streams = [MessageStream(readable, Decoder(dict))]
+async def test_a_forked_child_cannot_iterate_and_its_parent_goes_on(backend: Backend) -> None:
+    readable, writable = os.pipe()
+    streams = [MessageStream(readable, Decoder(dict))]
 
-        def use() -> None:
-            # On trio the child is still inside the parent's run.
-            step = collect(streams[0])
-            with pytest.raises(HandleError, match=r"process|fork"):
-                # trio's run continues in the child, so a single step is enough
-                next(step.__await__()) if backend is TRIO else asyncio.run(step)
+    def use() -> None:
+        # On trio the child is still inside the parent's run.
+        step = collect(streams[0])
+        with pytest.raises(HandleError, match=r"process|fork"):
+            # trio's run continues in the child, so a single step is enough
+            next(step.__await__()) if backend is TRIO else asyncio.run(step)
 
-        def drop() -> None:
-            streams.clear()
-            gc.collect()
+    def drop() -> None:
+        streams.clear()
+        gc.collect()
 
-        def close() -> None:
-            with suppress(StopIteration, HandleError):
-                streams[0].aclose().__await__().send(None)
+    def close() -> None:
+        with suppress(StopIteration, HandleError):
+            streams[0].aclose().__await__().send(None)
 
-        assert in_child(use) == 0  # before the first step of the stream
-        n = 0
-        for action in (use, drop, close):
-            for _ in range(2):
-                os.write(writable, numbered(n, n + 1))
-                assert (await anext(streams[0]))["n"] == n
-                n += 1
-                assert in_child(action) == 0
-            # Fork while a task of the parent waits, too. The child's actions must not stop the parent from being woken.
-            async with anyio.create_task_group() as group:
-                found: list[Any] = []
-
-                async def read(found: list[Any] = found) -> None:
-                    found.append(await anext(streams[0]))
-
-                group.start_soon(read)
-                await until_it_waits()
-                if action is not use:
-                    assert in_child(action) == 0
-                os.write(writable, numbered(n, n + 1))
-            assert found[0]["n"] == n
+    assert in_child(use) == 0  # before the first step of the stream
+    n = 0
+    for action in (use, drop, close):
+        for _ in range(2):
+            os.write(writable, numbered(n, n + 1))
+            assert (await anext(streams[0]))["n"] == n
             n += 1
-        await streams[0].aclose()
-        os.close(readable)
-        os.close(writable)
+            assert in_child(action) == 0
+        # Fork while a task of the parent waits, too. The child's actions must not stop the parent from being woken.
+        async with anyio.create_task_group() as group:
+            found: list[Any] = []
 
-    backend.run(main)
+            async def read(found: list[Any] = found) -> None:
+                found.append(await anext(streams[0]))
+
+            group.start_soon(read)
+            await until_it_waits()
+            if action is not use:
+                assert in_child(action) == 0
+            os.write(writable, numbered(n, n + 1))
+        assert found[0]["n"] == n
+        n += 1
+    await streams[0].aclose()
+    os.close(readable)
+    os.close(writable)

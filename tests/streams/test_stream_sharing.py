@@ -72,36 +72,33 @@ def flood(size: int, block: bytes) -> Iterator[Any]:
 
 
 @every_backend
-def test_one_who_writes_on_after_the_process_has_ended_does_not_starve_other_tasks(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        ended, of_the_process = os.pipe()
-        os.close(of_the_process)
-        drain = open_pipe(readable)
-        drain.watch(ended)
-        while not drain.watched:
-            assert drain.read() is None
-        with written(writable, itertools.repeat(b"x" * BLOCK_BYTES)):
-            chunks = PipeChunks(drain)
-            turns = seen = 0
-            async with anyio.create_task_group() as group:
+async def test_one_who_writes_on_after_the_process_has_ended_does_not_starve_other_tasks() -> None:
+    readable, writable = os.pipe()
+    ended, of_the_process = os.pipe()
+    os.close(of_the_process)
+    drain = open_pipe(readable)
+    drain.watch(ended)
+    while not drain.watched:
+        assert drain.read() is None
+    with written(writable, itertools.repeat(b"x" * BLOCK_BYTES)):
+        chunks = PipeChunks(drain)
+        turns = seen = 0
+        async with anyio.create_task_group() as group:
 
-                async def turn() -> None:
-                    nonlocal turns
-                    while True:
-                        await anyio.lowlevel.checkpoint()
-                        turns += 1
+            async def turn() -> None:
+                nonlocal turns
+                while True:
+                    await anyio.lowlevel.checkpoint()
+                    turns += 1
 
-                group.start_soon(turn)
-                while seen < FLOOD:
-                    seen += len(await chunks.receive())
-                group.cancel_scope.cancel()
-            await chunks.aclose()
-            os.close(readable)
-        os.close(ended)
-        assert turns >= FLOOD // MAX_BYTES_A_TURN
-
-    backend.run(main)
+            group.start_soon(turn)
+            while seen < FLOOD:
+                seen += len(await chunks.receive())
+            group.cancel_scope.cancel()
+        await chunks.aclose()
+        os.close(readable)
+    os.close(ended)
+    assert turns >= FLOOD // MAX_BYTES_A_TURN
 
 
 def unpaused() -> AsyncIterator[bytes]:
@@ -171,30 +168,27 @@ def test_a_producer_that_never_pauses_does_not_starve_other_tasks(
 
 
 @every_backend
-def test_a_line_of_100_mb_comes_and_other_tasks_run_while_it_does(backend: Backend) -> None:
+async def test_a_line_of_100_mb_comes_and_other_tasks_run_while_it_does() -> None:
     start = b'{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"'
     text = b"x" * 100_000_000
 
-    async def main() -> None:
-        readable, writable = os.pipe()
-        line = start + text + b'"}]},"session_id":"s"}\n' + RESULT
-        with written(writable, [line]):
-            stream = MessageStream(readable)
-            found: list[Any] = []
+    readable, writable = os.pipe()
+    line = start + text + b'"}]},"session_id":"s"}\n' + RESULT
+    with written(writable, [line]):
+        stream = MessageStream(readable)
+        found: list[Any] = []
 
-            async def iterate() -> None:
-                async for message in stream:
-                    found.append(message)
+        async def iterate() -> None:
+            async for message in stream:
+                found.append(message)
 
-            by_turn, _ = await watched(stream, iterate)
-        os.close(readable)
-        message, result = found
-        assert message.text == text.decode()
-        assert type(result) is ResultSuccess
-        assert sum(by_turn) == len(line)
-        assert max(by_turn) < MAX_BYTES_A_TURN
-
-    backend.run(main)
+        by_turn, _ = await watched(stream, iterate)
+    os.close(readable)
+    message, result = found
+    assert message.text == text.decode()
+    assert type(result) is ResultSuccess
+    assert sum(by_turn) == len(line)
+    assert max(by_turn) < MAX_BYTES_A_TURN
 
 
 # --- unread data ------------------------------------------------------------------------------------------------------
@@ -237,18 +231,15 @@ def test_all_that_came_while_nobody_read_comes_whatever_happens_above_the_budget
 
 
 @every_backend
-def test_the_pipe_is_emptied_while_the_loop_is_blocked(backend: Backend) -> None:
-    async def main() -> None:
-        readable, writable = os.pipe()
-        with os.fdopen(readable, "rb"), written(writable, blocks(LONG, 1000)) as writer:
-            stream = MessageStream(readable)
-            first = await anext(stream)
-            # Block the loop until everything is written, which is ten times what the pipe holds.
-            writer.join(DEADLINE)
-            assert not writer.is_alive()
-            assert [first, *await collect(stream)] == whole(LONG)
-
-    backend.run(main)
+async def test_the_pipe_is_emptied_while_the_loop_is_blocked() -> None:
+    readable, writable = os.pipe()
+    with os.fdopen(readable, "rb"), written(writable, blocks(LONG, 1000)) as writer:
+        stream = MessageStream(readable)
+        first = await anext(stream)
+        # Block the loop until everything is written, which is ten times what the pipe holds.
+        writer.join(DEADLINE)
+        assert not writer.is_alive()
+        assert [first, *await collect(stream)] == whole(LONG)
 
 
 # --- the same, synchronously ------------------------------------------------------------------------------------------

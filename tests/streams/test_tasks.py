@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from async_backends import ASYNCIO, TRIO, Backend, every_asyncio, every_backend
+from async_backends import TRIO, Backend, every_asyncio, every_backend
 from claude_wire.streams.tasks import Task, current_task
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="none")
@@ -25,81 +25,69 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 
 @every_backend
-def test_it_runs_until_it_ends_while_its_parent_goes_on(backend: Backend) -> None:
-    async def main() -> None:
-        steps: list[str] = []
-        go = anyio.Event()
+async def test_it_runs_until_it_ends_while_its_parent_goes_on() -> None:
+    steps: list[str] = []
+    go = anyio.Event()
 
-        async def function() -> None:
-            steps.append("begun")
-            await go.wait()
-            steps.append("ended")
+    async def function() -> None:
+        steps.append("begun")
+        await go.wait()
+        steps.append("ended")
 
-        task = Task(function)
-        assert steps == []
-        await anyio.wait_all_tasks_blocked()
-        assert (steps, task.done) == (["begun"], False)
-        go.set()
-        await task.wait()
-        assert (steps, task.done) == (["begun", "ended"], True)
-        await task.wait()
-        task.cancel()
-
-    backend.run(main)
+    task = Task(function)
+    assert steps == []
+    await anyio.wait_all_tasks_blocked()
+    assert (steps, task.done) == (["begun"], False)
+    go.set()
+    await task.wait()
+    assert (steps, task.done) == (["begun", "ended"], True)
+    await task.wait()
+    task.cancel()
 
 
 @every_backend
-def test_it_has_the_context_of_its_caller(backend: Backend) -> None:
-    async def main() -> None:
-        seen: list[str] = []
+async def test_it_has_the_context_of_its_caller() -> None:
+    seen: list[str] = []
 
-        async def function() -> None:
-            seen.append(VARIABLE.get())
-            VARIABLE.set("the task's")
+    async def function() -> None:
+        seen.append(VARIABLE.get())
+        VARIABLE.set("the task's")
 
-        token = VARIABLE.set("the caller's")
-        task = Task(function)
-        VARIABLE.reset(token)
-        await task.wait()
-        assert (seen, VARIABLE.get()) == (["the caller's"], "none")
-
-    backend.run(main)
+    token = VARIABLE.set("the caller's")
+    task = Task(function)
+    VARIABLE.reset(token)
+    await task.wait()
+    assert (seen, VARIABLE.get()) == (["the caller's"], "none")
 
 
 @every_backend
-def test_it_lives_while_nobody_holds_it(backend: Backend) -> None:
-    async def main() -> None:
-        ended = anyio.Event()
+async def test_it_lives_while_nobody_holds_it() -> None:
+    ended = anyio.Event()
 
-        async def function() -> None:
-            await anyio.sleep(0)
-            gc.collect()
-            await anyio.sleep(0)
-            ended.set()
-
-        Task(function)
+    async def function() -> None:
+        await anyio.sleep(0)
         gc.collect()
-        await ended.wait()
+        await anyio.sleep(0)
+        ended.set()
 
-    backend.run(main)
+    Task(function)
+    gc.collect()
+    await ended.wait()
 
 
 @every_backend
-def test_its_name_is_what_debuggers_and_repr_show(backend: Backend) -> None:
-    async def main() -> None:
-        names: list[str | None] = []
+async def test_its_name_is_what_debuggers_and_repr_show() -> None:
+    names: list[str | None] = []
 
-        async def function() -> None:
-            names.append(anyio.get_current_task().name)
+    async def function() -> None:
+        names.append(anyio.get_current_task().name)
 
-        task = Task(function, name="a name")
-        assert repr(task) == "<Task 'a name', running>"
-        await task.wait()
-        assert (names, repr(task)) == (["a name"], "<Task 'a name', ended>")
-        assert function.__qualname__ in repr(Task(function))
-        await anyio.wait_all_tasks_blocked()
-
-    backend.run(main)
+    task = Task(function, name="a name")
+    assert repr(task) == "<Task 'a name', running>"
+    await task.wait()
+    assert (names, repr(task)) == (["a name"], "<Task 'a name', ended>")
+    assert function.__qualname__ in repr(Task(function))
+    await anyio.wait_all_tasks_blocked()
 
 
 @every_backend
@@ -126,100 +114,85 @@ def test_cancelling_interrupts_it_where_it_waits(backend: Backend, caplog: pytes
 
 
 @every_backend
-def test_cancelled_before_its_first_step_it_never_calls_its_function(backend: Backend) -> None:
-    async def main() -> None:
-        called: list[str] = []
+async def test_cancelled_before_its_first_step_it_never_calls_its_function() -> None:
+    called: list[str] = []
 
-        async def function() -> None:
-            called.append("it")
+    async def function() -> None:
+        called.append("it")
 
-        task = Task(function)
-        task.cancel()
+    task = Task(function)
+    task.cancel()
+    await task.wait()
+    assert called == []
+
+
+@every_backend
+async def test_any_task_can_cancel_it_and_the_task_itself_too() -> None:
+    async def itself() -> None:
+        own[0].cancel()
+        await anyio.sleep_forever()
+
+    own = [Task(itself)]
+    await own[0].wait()
+
+    other = Task(anyio.sleep_forever)
+    await anyio.wait_all_tasks_blocked()
+
+    async def cancel() -> None:
+        other.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(cancel)
+    await other.wait()
+
+
+@every_backend
+async def test_a_shield_holds_the_cancellation_off() -> None:
+    go = anyio.Event()
+    steps: list[str] = []
+
+    async def function() -> None:
+        with anyio.CancelScope(shield=True):
+            await go.wait()
+            steps.append("shielded")
+        await anyio.lowlevel.checkpoint()
+        steps.append("not reached")
+
+    task = Task(function)
+    await anyio.wait_all_tasks_blocked()
+    task.cancel()
+    await anyio.wait_all_tasks_blocked()
+    assert not task.done
+    go.set()
+    await task.wait()
+    assert steps == ["shielded"]
+
+
+@every_backend
+async def test_who_waits_can_be_cancelled_without_the_task() -> None:
+    go = anyio.Event()
+    task = Task(go.wait)
+    with anyio.CancelScope() as scope:
+        scope.cancel()
         await task.wait()
-        assert called == []
-
-    backend.run(main)
-
-
-@every_backend
-def test_any_task_can_cancel_it_and_the_task_itself_too(backend: Backend) -> None:
-    async def main() -> None:
-        async def itself() -> None:
-            own[0].cancel()
-            await anyio.sleep_forever()
-
-        own = [Task(itself)]
-        await own[0].wait()
-
-        other = Task(anyio.sleep_forever)
-        await anyio.wait_all_tasks_blocked()
-
-        async def cancel() -> None:
-            other.cancel()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(cancel)
-        await other.wait()
-
-    backend.run(main)
+    assert scope.cancelled_caught
+    assert not task.done
+    go.set()
+    await task.wait()
 
 
 @every_backend
-def test_a_shield_holds_the_cancellation_off(backend: Backend) -> None:
-    async def main() -> None:
-        go = anyio.Event()
-        steps: list[str] = []
-
-        async def function() -> None:
-            with anyio.CancelScope(shield=True):
-                await go.wait()
-                steps.append("shielded")
-            await anyio.lowlevel.checkpoint()
-            steps.append("not reached")
-
-        task = Task(function)
-        await anyio.wait_all_tasks_blocked()
-        task.cancel()
-        await anyio.wait_all_tasks_blocked()
-        assert not task.done
-        go.set()
-        await task.wait()
-        assert steps == ["shielded"]
-
-    backend.run(main)
-
-
-@every_backend
-def test_who_waits_can_be_cancelled_without_the_task(backend: Backend) -> None:
-    async def main() -> None:
-        go = anyio.Event()
-        task = Task(go.wait)
-        with anyio.CancelScope() as scope:
-            scope.cancel()
-            await task.wait()
-        assert scope.cancelled_caught
-        assert not task.done
-        go.set()
-        await task.wait()
-
-    backend.run(main)
-
-
-@every_backend
-def test_the_cancellation_of_its_parent_does_not_reach_it(backend: Backend) -> None:
-    async def main() -> None:
-        go = anyio.Event()
-        tasks: list[Task] = []
-        with anyio.CancelScope() as scope:
-            tasks.append(Task(go.wait))
-            scope.cancel()
-            await anyio.lowlevel.checkpoint()
-        await anyio.wait_all_tasks_blocked()
-        assert not tasks[0].done
-        go.set()
-        await tasks[0].wait()
-
-    backend.run(main)
+async def test_the_cancellation_of_its_parent_does_not_reach_it() -> None:
+    go = anyio.Event()
+    tasks: list[Task] = []
+    with anyio.CancelScope() as scope:
+        tasks.append(Task(go.wait))
+        scope.cancel()
+        await anyio.lowlevel.checkpoint()
+    await anyio.wait_all_tasks_blocked()
+    assert not tasks[0].done
+    go.set()
+    await tasks[0].wait()
 
 
 class Odd(BaseException):
@@ -372,18 +345,15 @@ def test_on_trio_an_exit_is_logged(error: type[BaseException], caplog: pytest.Lo
     assert [name for name, _ in errors(caplog)] == [error.__name__]
 
 
-def test_a_task_that_asyncio_cancels_itself_has_ended() -> None:
-    async def main() -> None:
-        before = asyncio.all_tasks()
-        tasks = [Task(asyncio.Event().wait)]
-        await anyio.wait_all_tasks_blocked()
-        tasks.append(Task(asyncio.Event().wait))
-        for theirs in asyncio.all_tasks() - before:
-            theirs.cancel()
-        for task in tasks:
-            await task.wait()
-
-    ASYNCIO.run(main)
+async def test_a_task_that_asyncio_cancels_itself_has_ended() -> None:
+    before = asyncio.all_tasks()
+    tasks = [Task(asyncio.Event().wait)]
+    await anyio.wait_all_tasks_blocked()
+    tasks.append(Task(asyncio.Event().wait))
+    for theirs in asyncio.all_tasks() - before:
+        theirs.cancel()
+    for task in tasks:
+        await task.wait()
 
 
 def test_without_an_event_loop_there_is_no_task() -> None:
@@ -392,44 +362,38 @@ def test_without_an_event_loop_there_is_no_task() -> None:
 
 
 @every_backend
-def test_who_is_to_be_told_of_the_end_is_told_once_with_the_task(backend: Backend) -> None:
-    async def main() -> None:
-        told: list[Task] = []
+async def test_who_is_to_be_told_of_the_end_is_told_once_with_the_task() -> None:
+    told: list[Task] = []
 
-        async def returns() -> None:
-            pass
+    async def returns() -> None:
+        pass
 
-        async def raises() -> None:
-            raise ValueError
+    async def raises() -> None:
+        raise ValueError
 
-        tasks = [Task(function, then=told.append) for function in (returns, raises, anyio.sleep_forever)]
-        tasks[2].cancel()  # before its first step
-        for task in tasks:
-            await task.wait()
-            assert task.done
-        assert len(told) == 3
-        assert set(told) == set(tasks)
-
-    backend.run(main)
+    tasks = [Task(function, then=told.append) for function in (returns, raises, anyio.sleep_forever)]
+    tasks[2].cancel()  # before its first step
+    for task in tasks:
+        await task.wait()
+        assert task.done
+    assert len(told) == 3
+    assert set(told) == set(tasks)
 
 
 @every_backend
-def test_a_task_knows_itself_and_so_do_those_that_it_begins(backend: Backend) -> None:
-    async def main() -> None:
-        seen: list[Task | None] = []
+async def test_a_task_knows_itself_and_so_do_those_that_it_begins() -> None:
+    seen: list[Task | None] = []
 
-        async def look() -> None:
-            seen.append(current_task())
+    async def look() -> None:
+        seen.append(current_task())
 
-        async def begin() -> None:
-            await look()
-            async with anyio.create_task_group() as group:
-                group.start_soon(look)
-
+    async def begin() -> None:
         await look()
-        task = Task(begin)
-        await task.wait()
-        await look()
-        assert seen == [None, task, task, None]
+        async with anyio.create_task_group() as group:
+            group.start_soon(look)
 
-    backend.run(main)
+    await look()
+    task = Task(begin)
+    await task.wait()
+    await look()
+    assert seen == [None, task, task, None]

@@ -70,5 +70,16 @@ def backend_of(id: str) -> Backend:
     return next(backend for backend in BACKENDS if backend.id == id)
 
 
-every_backend = pytest.mark.parametrize("backend", BACKENDS, ids=[backend.id for backend in BACKENDS])
-every_asyncio = pytest.mark.parametrize("backend", [ASYNCIO, UVLOOP], ids=["asyncio", "uvloop"])
+def every_backend(test: Any) -> Any:
+    """Run a test on every backend. An async test need not name the argument ``backend`` (see ``suite.py``)."""
+    return _run_on(BACKENDS)(test)
+
+
+def every_asyncio(test: Any) -> Any:
+    """Run a test on asyncio and on uvloop."""
+    return _run_on([ASYNCIO, UVLOOP])(test)
+
+
+def _run_on(backends: list[Backend]) -> Any:
+    parametrized = pytest.mark.parametrize("backend", backends, ids=[backend.id for backend in backends])
+    return lambda test: pytest.mark.usefixtures("backend")(parametrized(test))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import inspect
 import os
 import signal
 import sys
@@ -10,9 +12,10 @@ import sys
 import pytest
 from hypothesis import settings
 
+from async_backends import ASYNCIO
 from long_tests import LONG
 
-__all__ = ["pytest_runtest_setup", "pytest_runtest_teardown"]
+__all__ = ["pytest_pyfunc_call", "pytest_runtest_setup", "pytest_runtest_teardown"]
 
 # Neither profile has a deadline: a busy machine is slow, which says nothing about the code.
 settings.register_profile("default", deadline=None, max_examples=200 if LONG else 40)
@@ -31,6 +34,17 @@ TESTS_PER_FREEZE = 25
 _handled_before = pytest.StashKey[BaseException | None]()
 _tests_run = 0
 _module: str | None = None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an async test on the backend of its parametrization, or on asyncio. Tests marked ``anyio`` are anyio's."""
+    test, values = pyfuncitem.obj, pyfuncitem.funcargs
+    if not inspect.iscoroutinefunction(test) or "anyio_backend" in values:
+        return None
+    backend = values.get("backend") or values.get("virtual") or ASYNCIO
+    backend.run(functools.partial(test, **{name: values[name] for name in inspect.signature(test).parameters}))
+    return True
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -78,6 +78,9 @@ class VirtualBackend(NamedTuple):
 
 VIRTUAL_BACKENDS = [VirtualBackend("asyncio"), VirtualBackend("trio")]
 
-every_virtual_backend = pytest.mark.parametrize(
-    "virtual", VIRTUAL_BACKENDS, ids=[f"virtual-{backend.id}" for backend in VIRTUAL_BACKENDS]
-)
+
+def every_virtual_backend(test: Any) -> Any:
+    """Run a test with virtual time on asyncio and on trio. An async test need not name the argument ``virtual``."""
+    ids = [f"virtual-{backend.id}" for backend in VIRTUAL_BACKENDS]
+    parametrized = pytest.mark.parametrize("virtual", VIRTUAL_BACKENDS, ids=ids)
+    return pytest.mark.usefixtures("virtual")(parametrized(test))

@@ -56,7 +56,7 @@ async def collect(process: Process[Any], got: list[Any]) -> None:
 
 
 @every_backend
-def test_killed_in_the_middle_of_a_line(backend: Backend) -> None:
+async def test_killed_in_the_middle_of_a_line() -> None:
     code = """
 say(type="system", subtype="init")
 for n in range(1000): say(type="stream_event", n=n)
@@ -64,45 +64,39 @@ os.write(1, b'{"type":"stream_event","n":10')
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
-    async def main() -> None:
-        async with plain(python(code)) as process:
-            got: list[Any] = []
-            with pytest.raises(UnfinishedTurnError, match="in the middle of a line") as raised:
-                await collect(process, got)
-        assert raised.value.returncode == -signal.SIGKILL
-        assert raised.value.signal == signal.SIGKILL
-        assert [message["n"] for message in got[1:-1]] == list(range(1000))
-        cut = got[-1]
-        assert isinstance(cut, InvalidLine)
-        assert cut.reason.startswith("truncated")
-        assert cut.raw == b'{"type":"stream_event","n":10'
-
-    backend.run(main)
+    async with plain(python(code)) as process:
+        got: list[Any] = []
+        with pytest.raises(UnfinishedTurnError, match="in the middle of a line") as raised:
+            await collect(process, got)
+    assert raised.value.returncode == -signal.SIGKILL
+    assert raised.value.signal == signal.SIGKILL
+    assert [message["n"] for message in got[1:-1]] == list(range(1000))
+    cut = got[-1]
+    assert isinstance(cut, InvalidLine)
+    assert cut.reason.startswith("truncated")
+    assert cut.raw == b'{"type":"stream_event","n":10'
 
 
 @every_backend
 @pytest.mark.parametrize("megabytes", [0, 5])
-def test_exits_without_reading_its_input(backend: Backend, megabytes: int) -> None:
-    async def main() -> None:
-        async with plain(python("os.write(2, b'no such flag'); sys.exit(1)")) as process:
-            line = {"type": "user", "text": "x" * megabytes * MIB}
-            if megabytes:
-                with pytest.raises(ProcessInputError):
-                    await process.send(line)
-            else:  # a short line may fit into the pipe before the child ends
-                with contextlib.suppress(ProcessInputError):
-                    await process.send(line)
-            with pytest.raises(ProcessError) as raised:
-                await everything(process)
-            assert raised.value.returncode == 1
-            assert raised.value.stderr_tail == b"no such flag"
-
-    backend.run(main)
+async def test_exits_without_reading_its_input(megabytes: int) -> None:
+    async with plain(python("os.write(2, b'no such flag'); sys.exit(1)")) as process:
+        line = {"type": "user", "text": "x" * megabytes * MIB}
+        if megabytes:
+            with pytest.raises(ProcessInputError):
+                await process.send(line)
+        else:  # a short line may fit into the pipe before the child ends
+            with contextlib.suppress(ProcessInputError):
+                await process.send(line)
+        with pytest.raises(ProcessError) as raised:
+            await everything(process)
+        assert raised.value.returncode == 1
+        assert raised.value.stderr_tail == b"no such flag"
 
 
 @every_backend
 @pytest.mark.parametrize("in_turn", [False, True])
-def test_closes_its_output_and_lives_on(backend: Backend, in_turn: bool) -> None:
+async def test_closes_its_output_and_lives_on(in_turn: bool) -> None:
     code = """
 if sys.argv[1] == "True": say(type="assistant")
 os.write(2, b"still here")
@@ -110,30 +104,27 @@ os.close(1)
 while os.read(0, 65536): pass
 """
 
-    async def main() -> None:
-        async with plain(python(code, in_turn), grace=0.2) as process:
-            got: list[Any] = []
-            if in_turn:
-                with pytest.raises(UnfinishedTurnError, match="still runs") as raised:
-                    await collect(process, got)
-                assert raised.value.returncode is None
-                assert raised.value.signal is None
-                assert raised.value.stderr_tail == b"still here"
-            else:
+    async with plain(python(code, in_turn), grace=0.2) as process:
+        got: list[Any] = []
+        if in_turn:
+            with pytest.raises(UnfinishedTurnError, match="still runs") as raised:
                 await collect(process, got)
-            assert process.returncode is None
-            assert got == [{"type": "assistant"}] * in_turn
-            with pytest.raises(StopAsyncIteration):
-                await process.__anext__()
-            await process.send({"type": "x"})
-            await process.end_input()
-            assert await process.wait() == 0
-
-    backend.run(main)
+            assert raised.value.returncode is None
+            assert raised.value.signal is None
+            assert raised.value.stderr_tail == b"still here"
+        else:
+            await collect(process, got)
+        assert process.returncode is None
+        assert got == [{"type": "assistant"}] * in_turn
+        with pytest.raises(StopAsyncIteration):
+            await process.__anext__()
+        await process.send({"type": "x"})
+        await process.end_input()
+        assert await process.wait() == 0
 
 
 @pytest.mark.parametrize("backend", [ASYNCIO, TRIO], ids=["asyncio", "trio"])
-def test_a_line_of_100_mb(backend: Backend) -> None:
+async def test_a_line_of_100_mb(backend: Backend) -> None:
     size = 100_000_000
     code = f"""
 say(n=1)
@@ -143,75 +134,63 @@ while view:
 say(n=2)
 """
 
-    async def main() -> None:
-        async with plain(python(code)) as process:
-            assert await process.__anext__() == {"n": 1}
-            text = (await process.__anext__())["text"]
-            assert len(text) == size
-            assert hashlib.sha256(text.encode()).digest() == hashlib.sha256(b"0123456789" * (size // 10)).digest()
-            del text
-            assert await everything(process) == [{"n": 2}]
-
-    backend.run(main)
+    async with plain(python(code)) as process:
+        assert await process.__anext__() == {"n": 1}
+        text = (await process.__anext__())["text"]
+        assert len(text) == size
+        assert hashlib.sha256(text.encode()).digest() == hashlib.sha256(b"0123456789" * (size // 10)).digest()
+        del text
+        assert await everything(process) == [{"n": 2}]
 
 
 @every_backend
-def test_one_byte_at_a_time(backend: Backend) -> None:
+async def test_one_byte_at_a_time() -> None:
     text = '{"type":"a","text":"h\u00e9llo \u2028 \U0001f600 \\ud83d"}\n\n{"type":"b"}\r\n{"type":"c"}'
 
-    async def main() -> None:
-        code = f"""
+    code = f"""
 for byte in {text!r}.encode():
     os.write(1, bytes([byte]))
     time.sleep(0.001)
 """
-        async with plain(python(code)) as process:
-            assert await everything(process) == [
-                {"type": "a", "text": "h\u00e9llo \u2028 \U0001f600 \ud83d"},
-                {"type": "b"},
-                {"type": "c"},
-            ]
-            assert process.stats.bytes == len(text.encode())
-
-    backend.run(main)
+    async with plain(python(code)) as process:
+        assert await everything(process) == [
+            {"type": "a", "text": "h\u00e9llo \u2028 \U0001f600 \ud83d"},
+            {"type": "b"},
+            {"type": "c"},
+        ]
+        assert process.stats.bytes == len(text.encode())
 
 
 @every_backend
-def test_garbage_between_the_lines(backend: Backend) -> None:
+async def test_garbage_between_the_lines() -> None:
     garbage = [b"DEBUG: starting", b"\xff\xfe\x00", b"[1]", b"{" * 100, b'{"a":1}{"b":2}', b"null"]
 
-    async def main() -> None:
-        code = f"""
+    code = f"""
 for n, line in enumerate({garbage!r}):
     say(n=n)
     os.write(1, line + b"\\n")
 say(type="result")
 """
-        async with plain(python(code)) as process:
-            got = await everything(process)
-        assert [message for message in got if isinstance(message, dict)] == [
-            *({"n": n} for n in range(len(garbage))),
-            {"type": "result"},
-        ]
-        assert [message.raw for message in got if isinstance(message, InvalidLine)] == garbage
-
-    backend.run(main)
+    async with plain(python(code)) as process:
+        got = await everything(process)
+    assert [message for message in got if isinstance(message, dict)] == [
+        *({"n": n} for n in range(len(garbage))),
+        {"type": "result"},
+    ]
+    assert [message.raw for message in got if isinstance(message, InvalidLine)] == garbage
 
 
 @every_backend
-def test_never_writes(backend: Backend) -> None:
-    async def main() -> None:
-        async with plain(python("os.read(0, 1)"), grace=30.0) as process:
-            for _ in range(3):
-                with anyio.move_on_after(0.05) as scope:
-                    await process.__anext__()
-                assert scope.cancelled_caught
-            assert process.returncode is None
-            await process.end_input()
-            assert await everything(process) == []
-        assert process.returncode == 0
-
-    backend.run(main)
+async def test_never_writes() -> None:
+    async with plain(python("os.read(0, 1)"), grace=30.0) as process:
+        for _ in range(3):
+            with anyio.move_on_after(0.05) as scope:
+                await process.__anext__()
+            assert scope.cancelled_caught
+        assert process.returncode is None
+        await process.end_input()
+        assert await everything(process) == []
+    assert process.returncode == 0
 
 
 # --- the standard error -----------------------------------------------------------------------------------------------
@@ -236,52 +215,45 @@ def resident() -> int:
 @every_backend
 @pytest.mark.parametrize("callback", [False, True], ids=["kept", "called back"])
 @pytest.mark.parametrize("iterating", [False, True], ids=["waiting", "iterating"])
-def test_floods_its_standard_error(backend: Backend, callback: bool, iterating: bool) -> None:
+async def test_floods_its_standard_error(callback: bool, iterating: bool) -> None:
     megabytes = 40 if callback or iterating else 100
 
-    async def main() -> None:
-        lines = 0
+    lines = 0
 
-        def count(line: str) -> None:
-            nonlocal lines
-            lines += len(line) == 999
+    def count(line: str) -> None:
+        nonlocal lines
+        lines += len(line) == 999
 
-        before = resident()
-        async with plain(python(FLOOD, megabytes), stderr=count if callback else None) as process:
-            if not iterating:
-                assert await process.wait() == 0
-            assert await everything(process) == [{"type": "result"}]
-            assert resident() - before < 64 * MIB
-            assert process.stderr_tail == ((b"e" * 999 + b"\n") * 70 + b"the end\n")[-64 * KIB :]
-            assert lines == (1000 * megabytes if callback else 0)
-
-    backend.run(main)
+    before = resident()
+    async with plain(python(FLOOD, megabytes), stderr=count if callback else None) as process:
+        if not iterating:
+            assert await process.wait() == 0
+        assert await everything(process) == [{"type": "result"}]
+        assert resident() - before < 64 * MIB
+        assert process.stderr_tail == ((b"e" * 999 + b"\n") * 70 + b"the end\n")[-64 * KIB :]
+        assert lines == (1000 * megabytes if callback else 0)
 
 
 @every_backend
-def test_floods_its_standard_error_while_the_loop_is_blocked(backend: Backend) -> None:
+async def test_floods_its_standard_error_while_the_loop_is_blocked() -> None:
     """The library drains stderr in a thread, so the child can end although the event loop is blocked."""
+    async with plain(python(FLOOD, 50)) as process:
+        with open(f"/proc/{process.pid}/stat") as stat:
 
-    async def main() -> None:
-        async with plain(python(FLOOD, 50)) as process:
-            with open(f"/proc/{process.pid}/stat") as stat:
+            def state() -> str:
+                stat.seek(0)
+                return stat.read().rpartition(")")[2].split()[0]
 
-                def state() -> str:
-                    stat.seek(0)
-                    return stat.read().rpartition(")")[2].split()[0]
-
-                wait_until(lambda: state() == "Z")  # it sleeps in this thread, so it blocks the event loop
-            assert process.stderr_tail.endswith(b"the end\n")
-            assert await everything(process) == [{"type": "result"}]
-
-    backend.run(main)
+            wait_until(lambda: state() == "Z")  # it sleeps in this thread, so it blocks the event loop
+        assert process.stderr_tail.endswith(b"the end\n")
+        assert await everything(process) == [{"type": "result"}]
 
 
 # --- signals, and others who hold a pipe ------------------------------------------------------------------------------
 
 
 @every_backend
-def test_ignores_every_signal_that_can_be_ignored(backend: Backend) -> None:
+async def test_ignores_every_signal_that_can_be_ignored() -> None:
     code = """
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1):
     signal.signal(number, signal.SIG_IGN)
@@ -291,12 +263,9 @@ while True:
     time.sleep(0.001)
 """
 
-    async def main() -> None:
-        async with plain(python(code), grace=0.1) as process:
-            await process.__anext__()
-        assert process.returncode == -signal.SIGKILL
-
-    backend.run(main)
+    async with plain(python(code), grace=0.1) as process:
+        await process.__anext__()
+    assert process.returncode == -signal.SIGKILL
 
 
 #: A program that leaves a child process behind. The child holds the given descriptors open until it is killed.
@@ -333,43 +302,36 @@ async def group_killed(process: Process[Any]) -> Any:
 @every_backend
 @pytest.mark.parametrize("callback", [False, True], ids=["kept", "called back"])
 @pytest.mark.parametrize("keep", [[0], [1], [2], [0, 1, 2]], ids=["input", "output", "error", "all"])
-def test_another_process_holds_its_pipes(backend: Backend, keep: list[int], callback: bool) -> None:
+async def test_another_process_holds_its_pipes(keep: list[int], callback: bool) -> None:
     """The output ends when the CLI ends, although another process holds its pipes, and no output is lost."""
-
-    async def main() -> None:
-        lines: list[str] = []
-        process = plain(python(GRANDCHILD, *keep), stderr=lines.append if callback else None)
-        async with group_killed(process):
-            # The host keeps no descriptor of the CLI open, although the grandchild still runs.
-            with nothing_left():
-                async with process:
-                    got: list[Any] = []
-                    with pytest.raises(ProcessError, match="code 9") as raised:
-                        await collect(process, got)
-                    assert [message["n"] for message in got] == list(range(3000))
-                    assert raised.value.stderr_tail == b"one\ntwo\n"
-                    assert lines == (["one", "two"] if callback else [])
-                    with pytest.raises(ProcessInputError):
-                        await process.send({"type": "x"})
-                assert process.returncode == 9
-                del raised
-                for _ in range(5):
-                    await anyio.sleep(0)
-
-    backend.run(main)
+    lines: list[str] = []
+    process = plain(python(GRANDCHILD, *keep), stderr=lines.append if callback else None)
+    async with group_killed(process):
+        # The host keeps no descriptor of the CLI open, although the grandchild still runs.
+        with nothing_left():
+            async with process:
+                got: list[Any] = []
+                with pytest.raises(ProcessError, match="code 9") as raised:
+                    await collect(process, got)
+                assert [message["n"] for message in got] == list(range(3000))
+                assert raised.value.stderr_tail == b"one\ntwo\n"
+                assert lines == (["one", "two"] if callback else [])
+                with pytest.raises(ProcessInputError):
+                    await process.send({"type": "x"})
+            assert process.returncode == 9
+            del raised
+            for _ in range(5):
+                await anyio.sleep(0)
 
 
 @every_backend
-def test_another_process_holds_its_pipes_and_nobody_has_iterated(backend: Backend) -> None:
-    async def main() -> None:
-        async with plain(python(GRANDCHILD, 0, 1, 2)) as process, group_killed(process):
-            assert await process.wait() == 9
-            got: list[Any] = []
-            with pytest.raises(ProcessError):
-                await collect(process, got)
-            assert [message["n"] for message in got] == list(range(3000))
-
-    backend.run(main)
+async def test_another_process_holds_its_pipes_and_nobody_has_iterated() -> None:
+    async with plain(python(GRANDCHILD, 0, 1, 2)) as process, group_killed(process):
+        assert await process.wait() == 9
+        got: list[Any] = []
+        with pytest.raises(ProcessError):
+            await collect(process, got)
+        assert [message["n"] for message in got] == list(range(3000))
 
 
 # --- interrupted and incomplete system calls --------------------------------------------------------------------------
@@ -398,14 +360,10 @@ async def echo_through(process: Process[Any], lines: int) -> None:
 
 
 @every_backend
-def test_pipes_that_take_and_give_little_at_a_time(backend: Backend) -> None:
+async def test_pipes_that_take_and_give_little_at_a_time() -> None:
     """Sending one line takes many partial writes, and many writes that would block."""
-
-    async def main() -> None:
-        async with plain(python(SMALL_ECHO)) as process:
-            await echo_through(process, 1000)
-
-    backend.run(main)
+    async with plain(python(SMALL_ECHO)) as process:
+        await echo_through(process, 1000)
 
 
 @every_backend

@@ -128,8 +128,8 @@ def test_no_descriptors_left_when_it_is_spawned(backend: Backend, stderr: str) -
 @every_backend
 @pytest.mark.parametrize("callback", [False, True], ids=["kept", "called back"])
 @pytest.mark.parametrize("failing", [1, 2])
-def test_a_drain_that_cannot_be_made_ends_the_process_at_once(
-    backend: Backend, callback: bool, failing: int, monkeypatch: pytest.MonkeyPatch
+async def test_a_drain_that_cannot_be_made_ends_the_process_at_once(
+    callback: bool, failing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = 0
     real = claude_wire.process.child.open_pipe
@@ -143,17 +143,14 @@ def test_a_drain_that_cannot_be_made_ends_the_process_at_once(
 
     monkeypatch.setattr("claude_wire.process.child.open_pipe", fail)
 
-    async def main() -> None:
-        process = plain(python("signal.pause()"), stderr=(lambda line: None) if callback else None)
-        with nothing_left():
-            with pytest.raises(OSError, match="Too many open files") as raised:
-                await process.__aenter__()
-            assert calls == failing
-        # nothing_left() ran while the exception and the frames of its traceback were still alive.
-        assert raised.value.__traceback__ is not None
-        await process.aclose()
-
-    backend.run(main)
+    process = plain(python("signal.pause()"), stderr=(lambda line: None) if callback else None)
+    with nothing_left():
+        with pytest.raises(OSError, match="Too many open files") as raised:
+            await process.__aenter__()
+        assert calls == failing
+    # nothing_left() ran while the exception and the frames of its traceback were still alive.
+    assert raised.value.__traceback__ is not None
+    await process.aclose()
 
 
 # --- hosts that fork --------------------------------------------------------------------------------------------------
