@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 import recordings
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from claude_wire import (
     AssistantMessage,
     CanUseToolRequest,
@@ -307,7 +307,7 @@ def test_the_end_of_the_stream_withdraws_a_question() -> None:
 
 @every_backend
 @pytest.mark.parametrize("plain", [True, False])
-def test_a_session_asks_the_front_end(backend: Backend, plain: bool) -> None:
+async def test_a_session_asks_the_front_end(plain: bool) -> None:
     ui = Bridge()
     sent: list[UiEvent] = []
 
@@ -318,30 +318,27 @@ def test_a_session_asks_the_front_end(backend: Backend, plain: bool) -> None:
         await anyio.lowlevel.checkpoint()
         sent.append(event)
 
-    async def main() -> None:
-        questions = Questions(ui, send if plain else send_later)
-        async with opened(can_use_tool=questions.ask) as (peer, _):
-            peer.say(peer.permission("a"), peer.permission("b", permission_suggestions=SUGGESTIONS))
-            await stays_unanswered(peer, "a", "b")
-            requests = [event for event in sent if isinstance(event, PermissionRequest)]
-            first, second = sorted(requests, key=lambda request: len(request.options))
-            ui.answer(second.requestId, allow=True, option=2)
-            response = (await peer.answer_to("b"))["response"]
-            assert response["updatedPermissions"] == [SUGGESTIONS[1]]
-            assert response["toolUseID"] == "use-b"
-            ui.answer(first.requestId, allow=False, message="not now")
-            assert (await peer.answer_to("a"))["response"] == {
-                "behavior": "deny",
-                "message": "not now",
-                "toolUseID": "use-a",
-            }
-            assert len(sent) == 2
-
-    backend.run(main)
+    questions = Questions(ui, send if plain else send_later)
+    async with opened(can_use_tool=questions.ask) as (peer, _):
+        peer.say(peer.permission("a"), peer.permission("b", permission_suggestions=SUGGESTIONS))
+        await stays_unanswered(peer, "a", "b")
+        requests = [event for event in sent if isinstance(event, PermissionRequest)]
+        first, second = sorted(requests, key=lambda request: len(request.options))
+        ui.answer(second.requestId, allow=True, option=2)
+        response = (await peer.answer_to("b"))["response"]
+        assert response["updatedPermissions"] == [SUGGESTIONS[1]]
+        assert response["toolUseID"] == "use-b"
+        ui.answer(first.requestId, allow=False, message="not now")
+        assert (await peer.answer_to("a"))["response"] == {
+            "behavior": "deny",
+            "message": "not now",
+            "toolUseID": "use-a",
+        }
+        assert len(sent) == 2
 
 
 @every_backend
-def test_a_question_that_the_cli_withdraws_is_cancelled_at_the_front_end(backend: Backend) -> None:
+async def test_a_question_that_the_cli_withdraws_is_cancelled_at_the_front_end() -> None:
     ui = Bridge()
     sent: list[UiEvent] = []
 
@@ -349,65 +346,53 @@ def test_a_question_that_the_cli_withdraws_is_cancelled_at_the_front_end(backend
         await anyio.lowlevel.checkpoint()
         sent.append(event)
 
-    async def main() -> None:
-        async with opened(can_use_tool=Questions(ui, send).ask) as (peer, _):
-            peer.say(peer.permission("a"))
-            await stays_unanswered(peer, "a")
-            peer.say(peer.cancel("a"))
-            await stays_unanswered(peer, "a")
-        [request, cancelled] = sent
-        assert isinstance(request, PermissionRequest)
-        assert cancelled == PermissionCancelled(requestId=request.requestId, reason="withdrawn")
-        with pytest.raises(AnswerError, match="is settled"):
-            ui.answer(request.requestId, allow=True)
-
-    backend.run(main)
+    async with opened(can_use_tool=Questions(ui, send).ask) as (peer, _):
+        peer.say(peer.permission("a"))
+        await stays_unanswered(peer, "a")
+        peer.say(peer.cancel("a"))
+        await stays_unanswered(peer, "a")
+    [request, cancelled] = sent
+    assert isinstance(request, PermissionRequest)
+    assert cancelled == PermissionCancelled(requestId=request.requestId, reason="withdrawn")
+    with pytest.raises(AnswerError, match="is settled"):
+        ui.answer(request.requestId, allow=True)
 
 
 @every_backend
-def test_a_question_that_cannot_be_sent_is_withdrawn_and_refused(backend: Backend) -> None:
+async def test_a_question_that_cannot_be_sent_is_withdrawn_and_refused() -> None:
     ui = Bridge()
 
     def send(event: UiEvent) -> None:
         raise ConnectionError
 
-    async def main() -> None:
-        async with opened(can_use_tool=Questions(ui, send).ask) as (peer, _):
-            peer.say(peer.permission("a"))
-            assert (await peer.answer_to("a"))["subtype"] == "error"
-        assert "0 permission questions" in repr(ui)
-
-    backend.run(main)
+    async with opened(can_use_tool=Questions(ui, send).ask) as (peer, _):
+        peer.say(peer.permission("a"))
+        assert (await peer.answer_to("a"))["subtype"] == "error"
+    assert "0 permission questions" in repr(ui)
 
 
 @every_backend
-def test_a_question_that_the_bridge_gives_up_is_denied(backend: Backend) -> None:
+async def test_a_question_that_the_bridge_gives_up_is_denied() -> None:
     ui = Bridge()
     sent: list[UiEvent] = []
 
-    async def main() -> None:
-        async with opened(can_use_tool=Questions(ui, sent.append).ask) as (peer, _):
-            peer.say(peer.permission("a"))
-            await stays_unanswered(peer, "a")
-            assert len(ui.end()) == 1
-            assert (await peer.answer_to("a"))["response"]["behavior"] == "deny"
-
-    backend.run(main)
+    async with opened(can_use_tool=Questions(ui, sent.append).ask) as (peer, _):
+        peer.say(peer.permission("a"))
+        await stays_unanswered(peer, "a")
+        assert len(ui.end()) == 1
+        assert (await peer.answer_to("a"))["response"]["behavior"] == "deny"
 
 
 @every_backend
-def test_a_question_outside_of_a_session_is_answered_too(backend: Backend) -> None:
+async def test_a_question_outside_of_a_session_is_answered_too() -> None:
     ui = Bridge()
 
     def send(event: UiEvent) -> None:
         assert isinstance(event, PermissionRequest)
         ui.answer(event.requestId, allow=False)
 
-    async def main() -> None:
-        request = CanUseToolRequest(tool_name="Bash", input={})
-        assert isinstance(await Questions(ui, send).ask(request), PermissionResultDeny)
-
-    backend.run(main)
+    request = CanUseToolRequest(tool_name="Bash", input={})
+    assert isinstance(await Questions(ui, send).ask(request), PermissionResultDeny)
 
 
 def test_wrong_arguments_are_refused_at_once() -> None:

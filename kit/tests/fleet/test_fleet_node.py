@@ -24,16 +24,9 @@ from folders import ROOT
 from pages import kept
 from supervisors import SECONDS, agent, hosting
 
-pytestmark = pytest.mark.anyio
-
 KIB = 1024
 #: KiB that an actor buffers besides the items of a relay: asyncio pauses above 128 KiB, and reads 256 KiB at a time.
 HELD_KIB = 384
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @asynccontextmanager

@@ -42,11 +42,6 @@ from supervisors import RunningDaemon as Supervised
 from supervisors import agent, hosting
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def spec(**more: Any) -> Any:
     return spec_of(agent(), **more)
 
@@ -65,7 +60,6 @@ WAYS = pytest.mark.parametrize("way", [by_socket, by_command])
 # --- with a supervisor ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.anyio
 @WAYS
 async def test_a_session_is_created_left_and_attached_again(
     tmp_path: Path, way: Callable[[Supervised], Supervisor]
@@ -108,7 +102,6 @@ async def never_asked(request: CanUseToolRequest) -> PermissionResult:
     raise AssertionError
 
 
-@pytest.mark.anyio
 @WAYS
 async def test_every_refusal_is_one_exception_with_its_fields(
     tmp_path: Path, way: Callable[[Supervised], Supervisor]
@@ -134,7 +127,6 @@ async def test_every_refusal_is_one_exception_with_its_fields(
             assert caught.value.error == "running"
 
 
-@pytest.mark.anyio
 async def test_a_driver_is_replaced_and_a_viewer_follows(tmp_path: Path) -> None:
     async with hosting(tmp_path / "h") as supervised:
         supervisor = connect(supervised.path)
@@ -152,7 +144,6 @@ async def test_a_driver_is_replaced_and_a_viewer_follows(tmp_path: Path) -> None
                     await first.query("no")
 
 
-@pytest.mark.anyio
 async def test_callbacks_of_a_creator_are_told_to_the_cli_and_serve_by_name(tmp_path: Path) -> None:
     async def hook(request: HookCallbackRequest) -> None: ...
 
@@ -171,7 +162,6 @@ async def test_callbacks_of_a_creator_are_told_to_the_cli_and_serve_by_name(tmp_
         assert record["initialize"]["sdkMcpServers"] == ["tools"]
 
 
-@pytest.mark.anyio
 async def test_a_session_is_attached_by_id_or_cursor_from_another_machine_and_without_async(tmp_path: Path) -> None:
     async with hosting(tmp_path / "h") as supervised:
         supervisor = connect(supervised.path)
@@ -195,7 +185,6 @@ async def test_a_session_is_attached_by_id_or_cursor_from_another_machine_and_wi
         await anyio.to_thread.run_sync(in_thread)
 
 
-@pytest.mark.anyio
 async def test_the_raw_form_sends_and_receives_lines(tmp_path: Path) -> None:
     async with hosting(tmp_path / "h") as supervised:
         supervisor = connect(supervised.path)
@@ -208,7 +197,6 @@ async def test_the_raw_form_sends_and_receives_lines(tmp_path: Path) -> None:
             assert json.loads(first)["type"] == "control_response"
 
 
-@pytest.mark.anyio
 async def test_a_supervisor_that_dies_leaves_a_cursor_and_what_it_had_not_acknowledged(tmp_path: Path) -> None:
     async with hosting(tmp_path / "h") as supervised:
         supervisor = connect(supervised.path)
@@ -309,9 +297,7 @@ def test_an_answer_that_is_cut_anywhere_is_whole_and_nothing_behind_it_is_lost(
 
 
 @every_backend
-def test_a_connection_that_cannot_be_read_is_closed(
-    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_connection_that_cannot_be_read_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sockets: list[int] = []
 
     def fails(source: int, options: object) -> Any:
@@ -320,54 +306,45 @@ def test_a_connection_that_cannot_be_read_is_closed(
 
     monkeypatch.setattr("claude_wire_kit.supervisor.transport.open_source", fails)
 
-    async def main() -> None:
-        async with answering(tmp_path / "h", ends=False):
-            with pytest.raises(SupervisorError, match="Too many open files"):
-                await connect(tmp_path / "h").list()
-            with pytest.raises(OSError, match="Bad file descriptor"):
-                os.fstat(sockets[0])
-
-    backend.run(main)
+    async with answering(tmp_path / "h", ends=False):
+        with pytest.raises(SupervisorError, match="Too many open files"):
+            await connect(tmp_path / "h").list()
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(sockets[0])
 
 
 @every_backend
 @pytest.mark.parametrize("role", ["driver", "viewer"])
-def test_a_driver_tells_which_servers_it_serves_and_a_viewer_does_not(
-    backend: Backend, tmp_path: Path, role: Literal["driver", "viewer"]
+async def test_a_driver_tells_which_servers_it_serves_and_a_viewer_does_not(
+    tmp_path: Path, role: Literal["driver", "viewer"]
 ) -> None:
     peer = SupervisorPeer()
     serves = Serves(hooks=["h"], mcp=["tools"])
 
-    async def main() -> None:
-        async with answering(tmp_path / "h", line_of(peer.attached()), ends=False) as got:
-            attachment = connect(tmp_path / "h").open(Attach(attach="s1", role=role))
-            await attachment.open(serves)
-            await attachment.aclose()
-        told = {"hooks": ["h"], "mcp": ["tools"]} if role == "driver" else {"hooks": [], "mcp": []}
-        assert json.loads(got[0])["serves"] == told
-
-    backend.run(main)
+    async with answering(tmp_path / "h", line_of(peer.attached()), ends=False) as got:
+        attachment = connect(tmp_path / "h").open(Attach(attach="s1", role=role))
+        await attachment.open(serves)
+        await attachment.aclose()
+    told = {"hooks": ["h"], "mcp": ["tools"]} if role == "driver" else {"hooks": [], "mcp": []}
+    assert json.loads(got[0])["serves"] == told
 
 
 @every_backend
-def test_a_supervisor_whose_queue_is_full_holds_up_no_other_task(backend: Backend, tmp_path: Path) -> None:
-    async def main() -> None:
-        path = str(tmp_path / "socket")
-        with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as first:
-            server.bind(path)
-            server.listen(0)
-            first.connect(path)
-            # A thread makes room, because a blocked event loop would never run its own timers.
-            room = threading.Timer(10, server.accept)
-            room.start()
-            transport = SocketTransport(path, "folder")
-            with anyio.move_on_after(0.1) as scope:
-                await transport.open()
-            room.cancel()
-            await transport.aclose()
-        assert scope.cancelled_caught
-
-    backend.run(main)
+async def test_a_supervisor_whose_queue_is_full_holds_up_no_other_task(tmp_path: Path) -> None:
+    path = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as first:
+        server.bind(path)
+        server.listen(0)
+        first.connect(path)
+        # A thread makes room, because a blocked event loop would never run its own timers.
+        room = threading.Timer(10, server.accept)
+        room.start()
+        transport = SocketTransport(path, "folder")
+        with anyio.move_on_after(0.1) as scope:
+            await transport.open()
+        room.cancel()
+        await transport.aclose()
+    assert scope.cancelled_caught
 
 
 @every_backend
@@ -389,96 +366,73 @@ def test_a_supervisor_whose_queue_is_full_holds_up_no_other_task(backend: Backen
         ([b"x" * 9000], False, "limit", "more than"),
     ],
 )
-def test_an_answer_that_does_not_come_is_told(
-    backend: Backend,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    answers: list[bytes],
-    ends: bool,
-    error: str,
-    words: str,
+async def test_an_answer_that_does_not_come_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: list[bytes], ends: bool, error: str, words: str
 ) -> None:
     monkeypatch.setattr("claude_wire_kit.supervisor.attachment.MAX_ANSWER_BYTES", 8192)
 
-    async def main() -> None:
-        async with answering(tmp_path / "h", *answers, ends=ends) as got:
-            seconds = 0.2 if error == "timeout" else 10.0
-            with pytest.raises(SupervisorError, match=words) as caught:
-                await connect(tmp_path / "h", timeout=seconds).attach("s1").__aenter__()
-            assert caught.value.error == error
-            assert caught.value.first == (7 if error == "gone" else None)
-            assert json.loads(got[0])["attach"] == "s1"
-
-    backend.run(main)
+    async with answering(tmp_path / "h", *answers, ends=ends) as got:
+        seconds = 0.2 if error == "timeout" else 10.0
+        with pytest.raises(SupervisorError, match=words) as caught:
+            await connect(tmp_path / "h", timeout=seconds).attach("s1").__aenter__()
+        assert caught.value.error == error
+        assert caught.value.first == (7 if error == "gone" else None)
+        assert json.loads(got[0])["attach"] == "s1"
 
 
 @every_backend
-def test_a_command_that_fails_says_why(backend: Backend, tmp_path: Path) -> None:
-    async def main() -> None:
-        missing = connect(command=[os.fspath(tmp_path / "missing"), "attach"])
-        with pytest.raises(SupervisorError, match="cannot be run") as caught:
-            await missing.list()
+async def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
+    missing = connect(command=[os.fspath(tmp_path / "missing"), "attach"])
+    with pytest.raises(SupervisorError, match="cannot be run") as caught:
+        await missing.list()
+    assert caught.value.error == "absent"
+    failing = connect(command=[sys.executable, "-B", relay.__file__, os.fspath(tmp_path / "socket")])
+    with pytest.raises(SupervisorError, match="Error: No such file or directory") as caught:
+        await failing.list()
+    assert caught.value.error == "lost"
+
+
+@every_backend
+async def test_a_folder_without_a_supervisor_is_told(tmp_path: Path) -> None:
+    for folder in tmp_path / "nothing", tmp_path / ("x" * 200), tmp_path / "dead":
+        if folder.name == "dead":
+            folder.mkdir()
+            left = socket.socket(socket.AF_UNIX)
+            left.bind(os.fspath(folder / "socket"))
+            left.close()
+        with pytest.raises(SupervisorError) as caught:
+            await connect(folder).list()
         assert caught.value.error == "absent"
-        failing = connect(command=[sys.executable, "-B", relay.__file__, os.fspath(tmp_path / "socket")])
-        with pytest.raises(SupervisorError, match="Error: No such file or directory") as caught:
-            await failing.list()
-        assert caught.value.error == "lost"
-
-    backend.run(main)
 
 
 @every_backend
-def test_a_folder_without_a_supervisor_is_told(backend: Backend, tmp_path: Path) -> None:
-    async def main() -> None:
-        for folder in tmp_path / "nothing", tmp_path / ("x" * 200), tmp_path / "dead":
-            if folder.name == "dead":
-                folder.mkdir()
-                left = socket.socket(socket.AF_UNIX)
-                left.bind(os.fspath(folder / "socket"))
-                left.close()
-            with pytest.raises(SupervisorError) as caught:
-                await connect(folder).list()
-            assert caught.value.error == "absent"
-
-    backend.run(main)
+async def test_a_supervisor_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with answering(tmp_path / "h"):
+        monkeypatch.setattr(socket.socket, "getsockopt", lambda *_: b"\1\0\0\0\xd2\4\0\0\1\0\0\0")
+        with pytest.raises(SupervisorError, match="another user, with the id 1234") as caught:
+            await connect(tmp_path / "h").list()
+        assert caught.value.error == "refused"
+        with pytest.raises(SupervisorError, match="another user, with the id 1234"):
+            Client(os.fspath(tmp_path / "h" / "socket"))  # the client that the commands use
 
 
 @every_backend
-def test_a_supervisor_of_another_user_is_refused(
-    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def main() -> None:
-        async with answering(tmp_path / "h"):
-            monkeypatch.setattr(socket.socket, "getsockopt", lambda *_: b"\1\0\0\0\xd2\4\0\0\1\0\0\0")
-            with pytest.raises(SupervisorError, match="another user, with the id 1234") as caught:
-                await connect(tmp_path / "h").list()
-            assert caught.value.error == "refused"
-            with pytest.raises(SupervisorError, match="another user, with the id 1234"):
-                Client(os.fspath(tmp_path / "h" / "socket"))  # the client that the commands use
-
-    backend.run(main)
-
-
-@every_backend
-def test_an_attachment_is_opened_once_and_says_so(backend: Backend, tmp_path: Path) -> None:
-    async def main() -> None:
-        way = connect(tmp_path).open(Attach(attach="s1"))
-        for use in (lambda: way.answer, lambda: way.chunks, lambda: way.send(b"{}\n")):
-            with pytest.raises(HandleError, match="not open"):
-                await use()
-        peer = SupervisorPeer()
-        async with answering(tmp_path / "h", line_of(peer.attached()), ends=False):
-            way = connect(tmp_path / "h").open(Attach(attach="s1"))
-            async with way:
-                with pytest.raises(HandleError, match="opened only once"):
-                    await way.open()
-            await way.aclose()
-            dropped = connect(tmp_path / "h").open(Attach(attach="s1"))
-            await dropped.open()
-            del dropped
-            gc.collect()
-
-    backend.run(main)
+async def test_an_attachment_is_opened_once_and_says_so(tmp_path: Path) -> None:
+    way = connect(tmp_path).open(Attach(attach="s1"))
+    for use in (lambda: way.answer, lambda: way.chunks, lambda: way.send(b"{}\n")):
+        with pytest.raises(HandleError, match="not open"):
+            await use()
+    peer = SupervisorPeer()
+    async with answering(tmp_path / "h", line_of(peer.attached()), ends=False):
+        way = connect(tmp_path / "h").open(Attach(attach="s1"))
+        async with way:
+            with pytest.raises(HandleError, match="opened only once"):
+                await way.open()
+        await way.aclose()
+        dropped = connect(tmp_path / "h").open(Attach(attach="s1"))
+        await dropped.open()
+        del dropped
+        gc.collect()
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------

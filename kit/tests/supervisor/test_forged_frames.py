@@ -7,19 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from claude_wire import ResultMessage
 from claude_wire_kit.supervisor.attach import connect
 from forged import forged, pieces
 from supervisors import Client, hosting
-
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 async def lines_of(client: Client, mark: str) -> tuple[list[bytes], list[Any]]:

@@ -13,24 +13,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import asking_agent
 from long_tests import LONG
 from supervisors import Client, RunningDaemon, connected, hosting
-
-pytestmark = pytest.mark.anyio
 
 KILLS = 1_000 if LONG else 40
 
 #: When a driver dies: after a random number of lines, or after its answer is written in part, is written completely, is
 #: in the journal, is acknowledged, or is taken by the CLI.
 DEATHS = ("line", "part", "written", "journal", "acknowledged", "taken")
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 class Drivers:

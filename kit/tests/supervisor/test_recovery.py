@@ -17,13 +17,6 @@ from claude_wire_kit.supervisor import sessions
 from claude_wire_kit.supervisor.child import MARK_VARIABLE, Child, began_at, is_alive
 from supervisors import RunningDaemon, hosting
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
 
 async def cut_off(supervisor: RunningDaemon) -> Any:
     """Create a session whose supervisor then dies without a shutdown. Return the answer to the create command."""

@@ -28,29 +28,26 @@ NEVER_BEFORE = Cursor("s1", 1, 0)
 
 
 @every_backend
-def test_the_cursor_is_that_of_the_last_message_taken_and_the_next_session_goes_on_behind_it(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.say(*map(numbered, range(5)))
-        wire, session = supervisor.connect()
-        async with session:
-            assert session.cursor == NEVER_BEFORE
-            assert numbers(await take(session, 2)) == [0, 1]
-            assert session.cursor == Cursor("s1", 1, 2)
-            supervisor.say(numbered(5))
+async def test_the_cursor_is_that_of_the_last_message_taken_and_the_next_session_goes_on_behind_it() -> None:
+    supervisor = SupervisorPeer()
+    supervisor.say(*map(numbered, range(5)))
+    wire, session = supervisor.connect()
+    async with session:
+        assert session.cursor == NEVER_BEFORE
+        assert numbers(await take(session, 2)) == [0, 1]
         assert session.cursor == Cursor("s1", 1, 2)
-        wire.lose()
-        _, second = supervisor.connect(session.cursor)
-        async with second:
-            assert second.cursor == session.cursor
-            assert numbers(await take(second, 4)) == [2, 3, 4, 5]
-            assert second.cursor == Cursor("s1", 1, 6)
-
-    backend.run(main)
+        supervisor.say(numbered(5))
+    assert session.cursor == Cursor("s1", 1, 2)
+    wire.lose()
+    _, second = supervisor.connect(session.cursor)
+    async with second:
+        assert second.cursor == session.cursor
+        assert numbers(await take(second, 4)) == [2, 3, 4, 5]
+        assert second.cursor == Cursor("s1", 1, 6)
 
 
 @every_backend
-def test_frames_never_reach_the_consumer_and_have_no_number_wherever_chunks_end(backend: Backend) -> None:
+async def test_frames_never_reach_the_consumer_and_have_no_number_wherever_chunks_end() -> None:
     said = [line(numbered(1)), b"\n", b" \r\n", line(numbered(2)), b"nonsense\n", b"\t\n", line(numbered(3))]
     frames = [
         b'{"type":"supervisor_accepted","lines":0}\n',
@@ -61,360 +58,294 @@ def test_frames_never_reach_the_consumer_and_have_no_number_wherever_chunks_end(
     data = said[0] + frames[0] + b"".join(said[1:4]) + frames[1] + frames[2] + said[4] + frames[3] + b"".join(said[5:])
     behind = [1, 4, 5, 7]
 
-    async def main() -> None:
-        for cut in range(1, len(data)):
-            supervisor = SupervisorPeer()
-            supervisor.journal += said[:0]
-            answer = supervisor.attached()
-            wire = Wire(supervisor)
-            wire.output.write(data[:cut])
-            wire.output.write(data[cut:])
-            async with supervisor.session(wire, answer) as session:
-                for expected in behind:
-                    await session.__anext__()
-                    assert session.cursor is not None
-                    assert session.cursor.line == expected, cut
-
-    backend.run(main)
-
-
-@every_backend
-def test_a_batch_is_taken_as_a_whole_and_control_messages_before_a_message_count_with_it(backend: Backend) -> None:
-    async def main() -> None:
+    for cut in range(1, len(data)):
         supervisor = SupervisorPeer()
-        wire, session = supervisor.connect(can_use_tool=allow)
-        async with session:
-            data = [numbered(1), Peer.permission("q"), {"type": "keep_alive"}, numbered(2), Peer.permission("r")]
-            for message in data:
-                supervisor.journal.append(line(message))
-            wire.output.write(b"".join(map(line, data)))
-            assert numbers(await take(session, 1)) == [1]
-            assert session.cursor == Cursor("s1", 1, 1)
-            assert numbers(await take(session, 1)) == [2]
-            assert session.cursor == Cursor("s1", 1, 4)
-            wire.output.write(b"".join(map(line, map(numbered, (3, 4)))))
-            batches = session.batches()
-            assert numbers(await batches.__anext__()) == [3, 4]
-            assert session.cursor == Cursor("s1", 1, 7)
-            await wire.answer_to("q")
-            await wire.answer_to("r")
-
-    backend.run(main)
+        supervisor.journal += said[:0]
+        answer = supervisor.attached()
+        wire = Wire(supervisor)
+        wire.output.write(data[:cut])
+        wire.output.write(data[cut:])
+        async with supervisor.session(wire, answer) as session:
+            for expected in behind:
+                await session.__anext__()
+                assert session.cursor is not None
+                assert session.cursor.line == expected, cut
 
 
 @every_backend
-def test_open_questions_are_answered_at_once_and_settled_ones_never(backend: Backend) -> None:
+async def test_a_batch_is_taken_as_a_whole_and_control_messages_before_a_message_count_with_it() -> None:
+    supervisor = SupervisorPeer()
+    wire, session = supervisor.connect(can_use_tool=allow)
+    async with session:
+        data = [numbered(1), Peer.permission("q"), {"type": "keep_alive"}, numbered(2), Peer.permission("r")]
+        for message in data:
+            supervisor.journal.append(line(message))
+        wire.output.write(b"".join(map(line, data)))
+        assert numbers(await take(session, 1)) == [1]
+        assert session.cursor == Cursor("s1", 1, 1)
+        assert numbers(await take(session, 1)) == [2]
+        assert session.cursor == Cursor("s1", 1, 4)
+        wire.output.write(b"".join(map(line, map(numbered, (3, 4)))))
+        batches = session.batches()
+        assert numbers(await batches.__anext__()) == [3, 4]
+        assert session.cursor == Cursor("s1", 1, 7)
+        await wire.answer_to("q")
+        await wire.answer_to("r")
+
+
+@every_backend
+async def test_open_questions_are_answered_at_once_and_settled_ones_never() -> None:
     asked: list[str] = []
 
     async def decide(request: CanUseToolRequest) -> PermissionResult:
         asked.append(request.tool_name)
         return request.allow()
 
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.say(
-            Peer.permission("settled", "A"), numbered(1), Peer.permission("open", "B"), Peer.permission("gone", "C")
-        )
-        del supervisor.open["settled"]
-        supervisor.say(Peer.cancel("gone"), numbered(2))
-        wire, session = supervisor.connect(can_use_tool=decide)
-        async with session:
-            await wire.answer_to("open")  # the session answers even though no task iterates
-            assert numbers(await take(session, 2)) == [1, 2]
-            supervisor.say(Peer.permission("new", "D"))
-            await wire.answer_to("new")
-            assert asked == ["B", "D"]
-            assert supervisor.open == {}
-
-    backend.run(main)
+    supervisor = SupervisorPeer()
+    supervisor.say(
+        Peer.permission("settled", "A"), numbered(1), Peer.permission("open", "B"), Peer.permission("gone", "C")
+    )
+    del supervisor.open["settled"]
+    supervisor.say(Peer.cancel("gone"), numbered(2))
+    wire, session = supervisor.connect(can_use_tool=decide)
+    async with session:
+        await wire.answer_to("open")  # the session answers even though no task iterates
+        assert numbers(await take(session, 2)) == [1, 2]
+        supervisor.say(Peer.permission("new", "D"))
+        await wire.answer_to("new")
+        assert asked == ["B", "D"]
+        assert supervisor.open == {}
 
 
 @every_backend
-def test_nothing_older_is_answered_while_nobody_iterates_either(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer(chunk=7)
-        for number in range(20):
-            supervisor.say(Peer.permission(f"q{number}"), numbered(number))
-        supervisor.open.clear()
-        wire, session = supervisor.connect(can_use_tool=allow)
-        async with session:
-            supervisor.say(Peer.permission("new"))
-            await wire.answer_to("new")
-            assert [message["type"] for message in wire.received] == ["control_response"]
-            assert numbers(await take(session, 20)) == list(range(20))
-            assert len(wire.received) == 1
-
-    backend.run(main)
+async def test_nothing_older_is_answered_while_nobody_iterates_either() -> None:
+    supervisor = SupervisorPeer(chunk=7)
+    for number in range(20):
+        supervisor.say(Peer.permission(f"q{number}"), numbered(number))
+    supervisor.open.clear()
+    wire, session = supervisor.connect(can_use_tool=allow)
+    async with session:
+        supervisor.say(Peer.permission("new"))
+        await wire.answer_to("new")
+        assert [message["type"] for message in wire.received] == ["control_response"]
+        assert numbers(await take(session, 20)) == list(range(20))
+        assert len(wire.received) == 1
 
 
 @every_backend
-def test_the_answer_to_initialize_is_that_of_the_host_and_none_is_sent(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        wire, session = supervisor.connect()
-        async with session:
-            assert session.info is not None
-            assert session.info.output_style == "default"
-            with pytest.raises(HandleError, match=r"session\.info"):
-                await session.initialize()
-            with pytest.raises(HandleError, match="the MCP servers of the session cannot change"):
-                await session.set_mcp_servers({})
-            assert wire.received == []
-        supervisor = SupervisorPeer()
-        supervisor.initialized = None
-        wire, session = supervisor.connect()
-        async with session:
-            assert session.info is None
-            supervisor.say(INITIALIZED, numbered(1))
-            await take(session, 1)
-            assert session.info is not None
-            assert session.info.output_style == "default"
-
-    backend.run(main)
+async def test_the_answer_to_initialize_is_that_of_the_host_and_none_is_sent() -> None:
+    supervisor = SupervisorPeer()
+    wire, session = supervisor.connect()
+    async with session:
+        assert session.info is not None
+        assert session.info.output_style == "default"
+        with pytest.raises(HandleError, match=r"session\.info"):
+            await session.initialize()
+        with pytest.raises(HandleError, match="the MCP servers of the session cannot change"):
+            await session.set_mcp_servers({})
+        assert wire.received == []
+    supervisor = SupervisorPeer()
+    supervisor.initialized = None
+    wire, session = supervisor.connect()
+    async with session:
+        assert session.info is None
+        supervisor.say(INITIALIZED, numbered(1))
+        await take(session, 1)
+        assert session.info is not None
+        assert session.info.output_style == "default"
 
 
 @every_backend
-def test_hooks_that_must_block_need_a_cli_that_can_also_over_a_host(backend: Backend) -> None:
+async def test_hooks_that_must_block_need_a_cli_that_can_also_over_a_host() -> None:
     async def hook(request: HookCallbackRequest) -> None: ...
 
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.initialized = {**INITIALIZED, "response": {**INITIALIZED["response"], "response": {}}}
-        _, session = supervisor.connect(hooks={"Stop": [HookMatcher(hook, on_failure="block")]})
-        with pytest.raises(RequestError, match="must block"):
-            async with session:
-                raise AssertionError
-
-    backend.run(main)
+    supervisor = SupervisorPeer()
+    supervisor.initialized = {**INITIALIZED, "response": {**INITIALIZED["response"], "response": {}}}
+    _, session = supervisor.connect(hooks={"Stop": [HookMatcher(hook, on_failure="block")]})
+    with pytest.raises(RequestError, match="must block"):
+        async with session:
+            raise AssertionError
 
 
 # --- prompts and runs -------------------------------------------------------------------------------------------------
 
 
 @every_backend
-def test_what_is_owed_is_waited_for_in_the_middle_of_a_turn(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.prompts, supervisor.owed = ["p1"], ["p1"]
-        supervisor.say(INIT, numbered(1), numbered(2))
-        _, session = supervisor.connect(Cursor("s1", 1, 2))
-        async with session:
-            run = session.receive_run()
-            assert numbers([await run.__anext__()]) == [2]
-            supervisor.say(numbered(3), result("p1"), numbered(4))
-            assert numbers([await run.__anext__()]) == [3]
-            assert isinstance(await run.__anext__(), ResultMessage)
-            assert [message async for message in run] == []
-            assert session.cursor == Cursor("s1", 1, 5)
-
-    backend.run(main)
+async def test_what_is_owed_is_waited_for_in_the_middle_of_a_turn() -> None:
+    supervisor = SupervisorPeer()
+    supervisor.prompts, supervisor.owed = ["p1"], ["p1"]
+    supervisor.say(INIT, numbered(1), numbered(2))
+    _, session = supervisor.connect(Cursor("s1", 1, 2))
+    async with session:
+        run = session.receive_run()
+        assert numbers([await run.__anext__()]) == [2]
+        supervisor.say(numbered(3), result("p1"), numbered(4))
+        assert numbers([await run.__anext__()]) == [3]
+        assert isinstance(await run.__anext__(), ResultMessage)
+        assert [message async for message in run] == []
+        assert session.cursor == Cursor("s1", 1, 5)
 
 
 @every_backend
 @pytest.mark.parametrize("named", [True, False])
-def test_a_result_from_before_does_not_answer_what_is_owed_now(backend: Backend, named: bool) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.say(INIT, result(*["old"] * named), INIT, numbered(1))
-        supervisor.prompts, supervisor.owed = ["p1"], ["p1"]
-        if not named:
-            supervisor.journal[1] = line(RESULT)
-        _, session = supervisor.connect()
-        async with session:
-            run = session.receive_run()
-            await take(session, 4)
-            supervisor.say(result("p1") if named else RESULT)
-            assert isinstance(await run.__anext__(), ResultMessage)
-            assert [message async for message in run] == []
-
-    backend.run(main)
+async def test_a_result_from_before_does_not_answer_what_is_owed_now(named: bool) -> None:
+    supervisor = SupervisorPeer()
+    supervisor.say(INIT, result(*["old"] * named), INIT, numbered(1))
+    supervisor.prompts, supervisor.owed = ["p1"], ["p1"]
+    if not named:
+        supervisor.journal[1] = line(RESULT)
+    _, session = supervisor.connect()
+    async with session:
+        run = session.receive_run()
+        await take(session, 4)
+        supervisor.say(result("p1") if named else RESULT)
+        assert isinstance(await run.__anext__(), ResultMessage)
+        assert [message async for message in run] == []
 
 
 @every_backend
-def test_a_run_of_what_is_over_gives_what_was_missed_and_ends(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.say(INIT, numbered(1), RESULT, Peer.permission("q"))
-        del supervisor.open["q"]
-        _, session = supervisor.connect(Cursor("s1", 1, 1))
-        async with session:
-            assert [type(message).__name__ async for message in session.receive_run()] == [
-                "UserMessage",
-                "ResultSuccess",
-            ]
-            assert [message async for message in session.receive_run()] == []
-
-    backend.run(main)
+async def test_a_run_of_what_is_over_gives_what_was_missed_and_ends() -> None:
+    supervisor = SupervisorPeer()
+    supervisor.say(INIT, numbered(1), RESULT, Peer.permission("q"))
+    del supervisor.open["q"]
+    _, session = supervisor.connect(Cursor("s1", 1, 1))
+    async with session:
+        assert [type(message).__name__ async for message in session.receive_run()] == ["UserMessage", "ResultSuccess"]
+        assert [message async for message in session.receive_run()] == []
 
 
 @every_backend
 @pytest.mark.parametrize("after", [0, 1])
 @pytest.mark.parametrize("restarted", [True, False])
-def test_what_a_process_has_begun_that_has_died_is_not_waited_for(
-    backend: Backend, after: int, restarted: bool
-) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        started = {"type": "system", "subtype": "task_started", "task_id": "t", "task_type": "local_agent"}
-        state = {"type": "system", "subtype": "session_state_changed", "state": "running"}
-        supervisor.say(INITIALIZED, INIT, {**started, "uuid": "u", "session_id": "s"}, {**state, "uuid": "v"})
-        if restarted:
-            supervisor.say(INITIALIZED)
-            supervisor.turn = False
-        _, session = supervisor.connect(Cursor("s1", 1, after))
-        got: list[Any] = []
-        over = False
+async def test_what_a_process_has_begun_that_has_died_is_not_waited_for(after: int, restarted: bool) -> None:
+    supervisor = SupervisorPeer()
+    started = {"type": "system", "subtype": "task_started", "task_id": "t", "task_type": "local_agent"}
+    state = {"type": "system", "subtype": "session_state_changed", "state": "running"}
+    supervisor.say(INITIALIZED, INIT, {**started, "uuid": "u", "session_id": "s"}, {**state, "uuid": "v"})
+    if restarted:
+        supervisor.say(INITIALIZED)
+        supervisor.turn = False
+    _, session = supervisor.connect(Cursor("s1", 1, after))
+    got: list[Any] = []
+    over = False
 
-        async def run() -> None:
-            nonlocal over
-            await collect(session.receive_run(), got)
-            over = True
+    async def run() -> None:
+        nonlocal over
+        await collect(session.receive_run(), got)
+        over = True
 
-        async with session, anyio.create_task_group() as group:
-            group.start_soon(run)
-            while len(got) < 3 or restarted > over:
-                await anyio.sleep(0.001)
-            await anyio.wait_all_tasks_blocked()
-            assert over == restarted
-            group.cancel_scope.cancel()
-
-    backend.run(main)
+    async with session, anyio.create_task_group() as group:
+        group.start_soon(run)
+        while len(got) < 3 or restarted > over:
+            await anyio.sleep(0.001)
+        await anyio.wait_all_tasks_blocked()
+        assert over == restarted
+        group.cancel_scope.cancel()
 
 
 @every_backend
-def test_a_subagent_that_began_before_the_cursor_is_waited_for(backend: Backend) -> None:
+async def test_a_subagent_that_began_before_the_cursor_is_waited_for() -> None:
     """The supervisor reports the subagent, because the client does not read the lines before the cursor again."""
-
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.say(numbered(1))
-        supervisor.subagents = ["a"]
-        _, session = supervisor.connect(Cursor("s1", 1, 1))
-        async with session:
-            task = {
-                "task_id": "a",
-                "status": "completed",
-                "output_file": "",
-                "summary": "",
-                "uuid": "u",
-                "session_id": "s",
-            }
-            supervisor.say({"type": "system", "subtype": "task_notification", **task})
-            supervisor.say(INIT, {**RESULT, "origin": {"kind": "task-notification"}})
-            assert [type(message).__name__ async for message in session.receive_run()] == [
-                "TaskNotificationMessage",
-                "InitMessage",
-                "ResultSuccess",
-            ]
-
-    backend.run(main)
+    supervisor = SupervisorPeer()
+    supervisor.say(numbered(1))
+    supervisor.subagents = ["a"]
+    _, session = supervisor.connect(Cursor("s1", 1, 1))
+    async with session:
+        task = {"task_id": "a", "status": "completed", "output_file": "", "summary": "", "uuid": "u", "session_id": "s"}
+        supervisor.say({"type": "system", "subtype": "task_notification", **task})
+        supervisor.say(INIT, {**RESULT, "origin": {"kind": "task-notification"}})
+        assert [type(message).__name__ async for message in session.receive_run()] == [
+            "TaskNotificationMessage",
+            "InitMessage",
+            "ResultSuccess",
+        ]
 
 
 @every_backend
-def test_a_turn_that_nobody_has_asked_for_is_waited_for(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.say(INIT)
-        _, session = supervisor.connect(Cursor("s1", 1, 1))
-        async with session:
-            supervisor.say(numbered(1), RESULT)
-            assert [type(message).__name__ async for message in session.receive_run()] == [
-                "UserMessage",
-                "ResultSuccess",
-            ]
-
-    backend.run(main)
+async def test_a_turn_that_nobody_has_asked_for_is_waited_for() -> None:
+    supervisor = SupervisorPeer()
+    supervisor.say(INIT)
+    _, session = supervisor.connect(Cursor("s1", 1, 1))
+    async with session:
+        supervisor.say(numbered(1), RESULT)
+        assert [type(message).__name__ async for message in session.receive_run()] == ["UserMessage", "ResultSuccess"]
 
 
 @every_backend
-def test_ask_goes_on_working_behind_old_results(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.say(INIT, {**RESULT, "result": "old"})
-        wire, session = supervisor.connect()
-        async with session, anyio.create_task_group() as group:
+async def test_ask_goes_on_working_behind_old_results() -> None:
+    supervisor = SupervisorPeer()
+    supervisor.say(INIT, {**RESULT, "result": "old"})
+    wire, session = supervisor.connect()
+    async with session, anyio.create_task_group() as group:
 
-            async def answer() -> None:
-                await wire.until(wire.prompts)
-                supervisor.say(INIT, {**result(*wire.prompts()), "result": "new"})
+        async def answer() -> None:
+            await wire.until(wire.prompts)
+            supervisor.say(INIT, {**result(*wire.prompts()), "result": "new"})
 
-            group.start_soon(answer)
-            assert (await session.ask("hi")).result == "new"
-
-    backend.run(main)
+        group.start_soon(answer)
+        assert (await session.ask("hi")).result == "new"
 
 
 @every_backend
-def test_a_prompt_always_has_a_uuid(backend: Backend) -> None:
-    async def main() -> None:
-        wire, session = SupervisorPeer().connect()
-        async with session:
-            await session.query(UserMessage.of("hi"))
-            await session.query("hi", uuid="mine")
-        first, second = wire.prompts()
-        assert first
-        assert second == "mine"
-
-    backend.run(main)
+async def test_a_prompt_always_has_a_uuid() -> None:
+    wire, session = SupervisorPeer().connect()
+    async with session:
+        await session.query(UserMessage.of("hi"))
+        await session.query("hi", uuid="mine")
+    first, second = wire.prompts()
+    assert first
+    assert second == "mine"
 
 
 @every_backend
-def test_a_refused_prompt_ends_its_asker_and_a_refused_request_its_own(
-    backend: Backend, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer(acknowledges=False)
-        wire, session = supervisor.connect()
-        async with session, anyio.create_task_group() as group:
+async def test_a_refused_prompt_ends_its_asker_and_a_refused_request_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    supervisor = SupervisorPeer(acknowledges=False)
+    wire, session = supervisor.connect()
+    async with session, anyio.create_task_group() as group:
 
-            async def refuse() -> None:
-                for number in 1, 2:
-                    await wire.until(lambda number=number: len(wire.received) == number)
-                    wire.say(type="supervisor_refused", line=number, reason="the disk is full")
+        async def refuse() -> None:
+            for number in 1, 2:
+                await wire.until(lambda number=number: len(wire.received) == number)
+                wire.say(type="supervisor_refused", line=number, reason="the disk is full")
 
-            group.start_soon(refuse)
-            with pytest.raises(PromptError, match="not delivered: the supervisor has refused it: the disk is full"):
-                await session.ask("hi")
-            with pytest.raises(RequestRefusedError, match="the disk is full"):
-                await session.set_model("opus")
-            assert session.unacknowledged == []
-        assert caplog.text.count("the disk is full") == 2
-
-    backend.run(main)
+        group.start_soon(refuse)
+        with pytest.raises(PromptError, match="not delivered: the supervisor has refused it: the disk is full"):
+            await session.ask("hi")
+        with pytest.raises(RequestRefusedError, match="the disk is full"):
+            await session.set_model("opus")
+        assert session.unacknowledged == []
+    assert caplog.text.count("the disk is full") == 2
 
 
 # --- roles ------------------------------------------------------------------------------------------------------------
 
 
 @every_backend
-def test_a_viewer_sees_all_answers_nothing_and_sends_nothing(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        server = Server()
-        supervisor.handshakes = {"s": [{"jsonrpc": "2.0", "id": 1, "method": "initialize"}]}
-        supervisor.say(Peer.permission("old"))
-        wire, session = supervisor.connect(role="viewer", can_use_tool=allow, mcp_servers={"s": server})
-        async with session:
-            pending = {"subtype": "success", "request_id": "x", "pending_permission_requests": [Peer.permission("p")]}
-            supervisor.say(Peer.permission("new"), {"type": "control_response", "response": pending}, numbered(1))
-            assert numbers(await take(session, 1)) == [1]
-            for sends in (
-                lambda: session.query("hi"),
-                lambda: session.ask("hi"),
-                lambda: session.interrupt(),
-                lambda: session.end_input(),
-            ):
-                with pytest.raises(HandleError, match="a viewer, and sends nothing: attach as a driver"):
-                    await sends()
-            await anyio.wait_all_tasks_blocked()
-            assert wire.received == []
-            assert server.handled == []
-
-    backend.run(main)
+async def test_a_viewer_sees_all_answers_nothing_and_sends_nothing() -> None:
+    supervisor = SupervisorPeer()
+    server = Server()
+    supervisor.handshakes = {"s": [{"jsonrpc": "2.0", "id": 1, "method": "initialize"}]}
+    supervisor.say(Peer.permission("old"))
+    wire, session = supervisor.connect(role="viewer", can_use_tool=allow, mcp_servers={"s": server})
+    async with session:
+        pending = {"subtype": "success", "request_id": "x", "pending_permission_requests": [Peer.permission("p")]}
+        supervisor.say(Peer.permission("new"), {"type": "control_response", "response": pending}, numbered(1))
+        assert numbers(await take(session, 1)) == [1]
+        for sends in (
+            lambda: session.query("hi"),
+            lambda: session.ask("hi"),
+            lambda: session.interrupt(),
+            lambda: session.end_input(),
+        ):
+            with pytest.raises(HandleError, match="a viewer, and sends nothing: attach as a driver"):
+                await sends()
+        await anyio.wait_all_tasks_blocked()
+        assert wire.received == []
+        assert server.handled == []
 
 
 @every_backend
-def test_who_is_replaced_becomes_a_viewer_and_its_callbacks_end(backend: Backend) -> None:
+async def test_who_is_replaced_becomes_a_viewer_and_its_callbacks_end() -> None:
     ended: list[str] = []
 
     async def decide(request: CanUseToolRequest) -> PermissionResult:
@@ -423,41 +354,35 @@ def test_who_is_replaced_becomes_a_viewer_and_its_callbacks_end(backend: Backend
         finally:
             ended.append(request.tool_name)
 
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.say(Peer.permission("q", "Bash"))
-        wire, session = supervisor.connect(can_use_tool=decide)
-        async with session:
-            await anyio.wait_all_tasks_blocked()
-            wire.say(type="supervisor_driver", role="viewer", driver=True)
-            supervisor.say(Peer.permission("r", "Read"), numbered(1))
-            assert numbers(await take(session, 1)) == [1]
-            await anyio.wait_all_tasks_blocked()
-            assert ended == ["Bash"]
-            with pytest.raises(HandleError, match="another client drives this session now"):
-                await session.query("hi")
-        assert wire.received == []
-
-    backend.run(main)
+    supervisor = SupervisorPeer()
+    supervisor.say(Peer.permission("q", "Bash"))
+    wire, session = supervisor.connect(can_use_tool=decide)
+    async with session:
+        await anyio.wait_all_tasks_blocked()
+        wire.say(type="supervisor_driver", role="viewer", driver=True)
+        supervisor.say(Peer.permission("r", "Read"), numbered(1))
+        assert numbers(await take(session, 1)) == [1]
+        await anyio.wait_all_tasks_blocked()
+        assert ended == ["Bash"]
+        with pytest.raises(HandleError, match="another client drives this session now"):
+            await session.query("hi")
+    assert wire.received == []
 
 
 @every_backend
-def test_a_prompt_that_crossed_a_replacement_says_who_drives_now(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer(acknowledges=False)
-        wire, session = supervisor.connect()
-        async with session:
-            await anyio.wait_all_tasks_blocked()
-            assert session.refusal is None
-            await session.query("hi")
-            wire.say(type="supervisor_driver", role="viewer", driver=True)
-            wire.say(type="supervisor_refused", line=1, reason="a viewer sends nothing")
-            supervisor.say(numbered(1))
-            await take(session, 1)
-            assert session.refusal is not None
-            assert session.refusal.startswith("another client drives this session now")
-
-    backend.run(main)
+async def test_a_prompt_that_crossed_a_replacement_says_who_drives_now() -> None:
+    supervisor = SupervisorPeer(acknowledges=False)
+    wire, session = supervisor.connect()
+    async with session:
+        await anyio.wait_all_tasks_blocked()
+        assert session.refusal is None
+        await session.query("hi")
+        wire.say(type="supervisor_driver", role="viewer", driver=True)
+        wire.say(type="supervisor_refused", line=1, reason="a viewer sends nothing")
+        supervisor.say(numbered(1))
+        await take(session, 1)
+        assert session.refusal is not None
+        assert session.refusal.startswith("another client drives this session now")
 
 
 # --- MCP servers ------------------------------------------------------------------------------------------------------
@@ -472,42 +397,36 @@ def call(request_id: str, message: dict[str, Any], server: str = "s") -> dict[st
 
 
 @every_backend
-def test_a_server_of_a_new_driver_sees_the_handshake_before_anything_else(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.handshakes = {"s": [HELLO, READY], "of somebody else": [HELLO]}
-        listed = {"jsonrpc": "2.0", "id": 7, "method": "tools/list"}
-        supervisor.say(call("open", listed))
-        server = Server()
-        wire, session = supervisor.connect(mcp_servers={"s": server})
-        async with session:
-            supervisor.say(call("new", {**listed, "id": 8}))
-            await wire.answer_to("open")
-            await wire.answer_to("new")
-            assert [message["method"] for message in server.handled] == [
-                "initialize",
-                "notifications/initialized",
-                "tools/list",
-                "tools/list",
-            ]
-            assert len(wire.received) == 2
-
-    backend.run(main)
+async def test_a_server_of_a_new_driver_sees_the_handshake_before_anything_else() -> None:
+    supervisor = SupervisorPeer()
+    supervisor.handshakes = {"s": [HELLO, READY], "of somebody else": [HELLO]}
+    listed = {"jsonrpc": "2.0", "id": 7, "method": "tools/list"}
+    supervisor.say(call("open", listed))
+    server = Server()
+    wire, session = supervisor.connect(mcp_servers={"s": server})
+    async with session:
+        supervisor.say(call("new", {**listed, "id": 8}))
+        await wire.answer_to("open")
+        await wire.answer_to("new")
+        assert [message["method"] for message in server.handled] == [
+            "initialize",
+            "notifications/initialized",
+            "tools/list",
+            "tools/list",
+        ]
+        assert len(wire.received) == 2
 
 
 @every_backend
-def test_a_handshake_that_is_open_is_not_repeated(backend: Backend) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.handshakes = {"s": [HELLO]}
-        supervisor.say(call("open", HELLO))
-        server = Server()
-        wire, session = supervisor.connect(mcp_servers={"s": server})
-        async with session:
-            await wire.answer_to("open")
-            assert [message["method"] for message in server.handled] == ["initialize"]
-
-    backend.run(main)
+async def test_a_handshake_that_is_open_is_not_repeated() -> None:
+    supervisor = SupervisorPeer()
+    supervisor.handshakes = {"s": [HELLO]}
+    supervisor.say(call("open", HELLO))
+    server = Server()
+    wire, session = supervisor.connect(mcp_servers={"s": server})
+    async with session:
+        await wire.answer_to("open")
+        assert [message["method"] for message in server.handled] == ["initialize"]
 
 
 @every_backend
@@ -527,15 +446,12 @@ def test_a_server_that_fails_in_its_handshake_is_asked_all_the_same(
 
 
 @every_backend
-def test_hooks_of_another_process_answer_by_the_same_ids(backend: Backend) -> None:
+async def test_hooks_of_another_process_answer_by_the_same_ids() -> None:
     async def guard(request: HookCallbackRequest) -> dict[str, Any]:
         return {"decision": "block"}
 
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.say(hook_request("h", "PreToolUse:Bash:guard"))
-        wire, session = supervisor.connect(hooks={"PreToolUse": [HookMatcher(guard, matcher="Bash", name="guard")]})
-        async with session:
-            assert (await wire.answer_to("h"))["response"] == {"decision": "block"}
-
-    backend.run(main)
+    supervisor = SupervisorPeer()
+    supervisor.say(hook_request("h", "PreToolUse:Bash:guard"))
+    wire, session = supervisor.connect(hooks={"PreToolUse": [HookMatcher(guard, matcher="Bash", name="guard")]})
+    async with session:
+        assert (await wire.answer_to("h"))["response"] == {"decision": "block"}

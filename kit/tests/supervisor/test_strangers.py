@@ -18,8 +18,6 @@ from claude_wire_kit.supervisor.disk.folder import StateFolder
 from claude_wire_kit.supervisor.errors import SupervisorError
 from supervisors import SECONDS, hosting
 
-pytestmark = pytest.mark.anyio
-
 #: The user "nobody" of most systems.
 NOBODY = 65534
 #: A program that connects to a socket as another user, and prints the first line that it receives.
@@ -31,11 +29,6 @@ stranger.settimeout(30)
 stranger.connect(sys.argv[1])
 sys.stdout.write(stranger.makefile().readline())
 """
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture

@@ -10,13 +10,6 @@ import pytest
 
 from supervisors import hosting
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
 
 def behind(answer: Any, line: int) -> dict[str, Any]:
     return {"id": answer["id"], "epoch": answer["epoch"], "line": line}

@@ -32,13 +32,6 @@ from claude_wire_kit.supervisor.sessions import Limits
 from pages import kept
 from supervisors import SECONDS, Client, RunningDaemon, hosting
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
 
 def modules() -> list[ModuleType]:
     found = pkgutil.walk_packages(claude_wire_kit.supervisor.__path__, "claude_wire_kit.supervisor.")

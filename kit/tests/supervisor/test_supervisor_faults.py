@@ -23,18 +23,11 @@ from claude_wire_kit.supervisor import managed_session as managed_sessions
 from claude_wire_kit.supervisor.disk import parts
 from supervisors import SECONDS, Client, RunningDaemon, hosting, limits
 
-pytestmark = pytest.mark.anyio
-
 #: The line with which a shell script, in the role of the CLI, answers ``initialize``.
 ANSWER = (
     '{"type":"control_response","response":'
     '{"subtype":"success","request_id":"claude_wire_supervisor_initialize","response":{}}}'
 )
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 class SlowClient:

@@ -12,13 +12,6 @@ import pytest
 from claude_wire_kit.supervisor import cost
 from supervisors import SECONDS, hosting, limits
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
 
 async def test_no_more_sessions_are_started_than_the_limit_says(tmp_path: Path) -> None:
     async with hosting(tmp_path / "h", limits=limits(sessions=1)) as supervisor:

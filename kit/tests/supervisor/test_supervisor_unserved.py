@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import msgspec
-import pytest
 
 from claude_wire import MessageStream
 from claude_wire.messages import AssistantMessage, ResultMessage
@@ -16,13 +15,6 @@ from claude_wire.streams.message_stream import receiver_of
 from claude_wire_kit.supervisor.frames import Attached
 from claude_wire_kit.supervisor.session import AttachedSession
 from supervisors import SECONDS, Client, hosting
-
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 class Connection:

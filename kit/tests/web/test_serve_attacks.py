@@ -23,13 +23,6 @@ from claude_wire_kit.web.feed import Feed
 from claude_wire_kit.web.server import BoundedProtocol, BoundedWebSocket
 from served import TOKEN, Served, agent_profile, served
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
 
 async def log_in(browser: httpx.AsyncClient) -> httpx.Response:
     return await browser.post("/login", json={"token": TOKEN})

@@ -19,13 +19,6 @@ from claude_wire_kit.web.events import Batch, Event, EventId, Source, raw_event
 from claude_wire_kit.web.feed import Feed
 from served import EventReader, Profile, Served, id_of, named, served
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
 
 def recorded(folder: Path, name: str) -> Profile:
     """Return a profile whose CLI replays a recording without waiting for input."""

@@ -17,19 +17,12 @@ from claude_wire_kit.web.access import HEADERS
 from claude_wire_kit.web.server import LOG_BURST, BoundedWebSocket
 from served import TOKEN, Served, id_of, served
 
-pytestmark = pytest.mark.anyio
-
 UPGRADE = (
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 )
 LOGIN = "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
 EVENTS = "GET /sessions/{id}/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n{upgrade}\r\n"
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 async def reply_to(service: Served, sent: str) -> bytes:

@@ -7,18 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from forged import forged, pieces
 from served import id_of, named, served
 from supervisors import SECONDS
-
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 async def test_forged_frames_are_raw_events_with_their_numbers_and_the_session_goes_on(tmp_path: Path) -> None:

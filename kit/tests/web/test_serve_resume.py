@@ -10,13 +10,6 @@ import pytest
 from claude_wire_kit.supervisor.attach import connect
 from served import Served, agent_profile, named, served
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
 
 async def ended(service: Served) -> str:
     """Create a session whose CLI has ended. Return its id."""

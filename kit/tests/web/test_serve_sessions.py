@@ -10,13 +10,6 @@ import pytest
 
 from served import agent_profile, named, served
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
 
 async def test_a_session_is_started_and_prompted_and_its_events_come(tmp_path: Path) -> None:
     async with served(tmp_path) as service:

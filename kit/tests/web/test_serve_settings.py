@@ -26,14 +26,7 @@ from claude_wire_kit.web.files import find_files
 from past_sessions import PAST, keep_session
 from served import EventReader, Served, served
 
-pytestmark = pytest.mark.anyio
-
 Json = dict[str, Any]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 class Guided:

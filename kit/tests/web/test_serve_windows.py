@@ -13,14 +13,7 @@ from claude_wire_kit.web import feed as feed_module
 from claude_wire_kit.web import service as service_module
 from served import EventReader, Served, id_of, named, served
 
-pytestmark = pytest.mark.anyio
-
 Pair = tuple[str, dict[str, Any]]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture

@@ -7,22 +7,13 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
-
 from claude_wire.testing import Replay
 from folders import ROOT
 from pages import blocks
 from recordings import load
 from served import TOKEN, Profile, agent_profile, served
 
-pytestmark = pytest.mark.anyio
-
 (PROGRAM,) = (block.text for block in blocks(ROOT / "docs" / "web.md") if block.language == "python")
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 async def printed(url: str) -> str:

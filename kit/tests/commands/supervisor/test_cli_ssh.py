@@ -29,14 +29,8 @@ from ssh import SSHD, ssh_command
 from supervised import SECONDS, Commands, journal
 
 pytestmark = [
-    pytest.mark.anyio,
     pytest.mark.skipif(SSHD is None, reason="there is no SSH server: `make sshd` unpacks one on Debian"),
 ]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture
