@@ -37,7 +37,7 @@ def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = No
     """Return the stream message for a record, or None if the stream has no such message, as for most attachments.
 
     Prompts are marked as repeated by the CLI (``isReplay``). A prompt that was sent during a turn, and became part of
-    the turn, has the ``priority`` ``next``. The usage of an answer is final; on the stream it is the usage at the
+    the turn, has the ``priority`` ``next``. An answer has its final usage; on the stream, it has the usage at its
     start.
 
     Args:
@@ -182,7 +182,7 @@ def _queued(record: AttachmentRecord, queued: QueuedCommand, subagent: Subagent 
 
 
 def _decided(record: UserRecord) -> list[dict[str, Any]] | None:
-    """Return the permission decision about a tool call from the record with the tool's result, or None."""
+    """Return the permission decisions about the tool calls whose results a record has; None if it has no decision."""
     outcome = record.permissionDecision
     decided: dict[str, Any] = {}
     if record.toolDenialKind is not None:

@@ -30,7 +30,7 @@ def _types_without_envelope() -> frozenset[str]:
 
 
 def dialect_of(line: dict[str, Any]) -> LineDialect | None:
-    """Return the dialect of a line's JSON object, or None if both dialects may have the object.
+    """Return the dialect of a line's JSON object, or None if the object may be in either dialect.
 
     Only records have ``parentUuid`` and ``uuid``: a message never has ``parentUuid``.
     """

@@ -38,7 +38,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: Maximum size of a ``custom-title.json`` in bytes. A larger file is not read.
 MAX_TITLE_BYTES = 64 * 1024
 
-#: Matches texts that the user did not type: output of a command, additions of hooks and IDEs, the note about an
+#: Matches text that the user did not type: a command's output, additions by hooks and IDEs, and the note about an
 #: interrupted turn.
 _ADDED = re.compile(
     r"\s*(?:<local-command-stdout>|<session-start-hook>|<tick>|<goal>|\[Request interrupted by user[^\]]*\]"
@@ -94,8 +94,8 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
     """
     if not Path(folder).expanduser().is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "find_sessions() takes a folder, and this path is not one", str(folder))
-    # A heap by time of sessions that were read, and wait because an unread file may be newer. No record is newer than
-    # its file, so the files that were changed last are read first.
+    # A heap, by time, of sessions that were read but not yielded, because an unread file may have a newer session. No
+    # record is newer than its file, so read the files that changed last first.
     waiting: list[tuple[float, int, SessionInfo]] = []
     for number, path in enumerate(session_files(folder, newest_first=newest_first)):
         changed = _changed(path)

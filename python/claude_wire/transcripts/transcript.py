@@ -77,7 +77,7 @@ class SubagentMeta(Wire, kw_only=True, frozen=True):
     agentType: str | None = None
     """The subagent's type, such as ``general-purpose``."""
     isBuiltIn: bool | None = None
-    """True if the type is part of the CLI."""
+    """True if the type is built into the CLI."""
     launchedWithDefaults: bool | None = None
     """Observed: true for subagents of built-in types in the background."""
     description: str | None = None
@@ -134,7 +134,7 @@ class Transcript:
     Attributes:
         path: the session's file, or None.
         records: all records, in the order of the file, unknown types included.
-        invalid: the lines that are not one JSON object, such as a line that a crash has cut, each with its number and
+        invalid: the lines that are not one JSON object, such as a line that a crash cut off. Each has its number and
             its offset in bytes.
         tree: the records as a tree.
     """
@@ -233,8 +233,8 @@ class Transcript:
         """Id of a tool call -> the subagent that it started, including subagents of subagents.
 
         The files are ``SESSION/subagents/agent-ID.meta.json``, in the folder of the session's file. A fork has no such
-        files. The meta file of a skill's subagent (``context: fork``) does not name the tool call. Its call is found by
-        the result that names the subagent, and so only after the skill has ended.
+        files. The meta file of a skill's subagent (``context: fork``) does not name the tool call. Such a call is found
+        by the tool result that names the subagent, so only after the skill ended.
         """
         if self.path is None:
             return {}

@@ -69,7 +69,7 @@ class Tree:
 
     Attributes:
         nodes: uuid -> record of the tree, in the order of the file.
-        children: uuid -> uuids of the records whose parent it is, in the order of the file.
+        children: uuid -> uuids of the record's children, in the order of the file.
         roots: the uuids of records whose parent is null or missing. In a complete file, each root except the first
             is the boundary of a compaction.
         missing: the uuids of parents that are not in the file.
@@ -169,7 +169,10 @@ class Tree:
         return max(within, key=self._places.__getitem__, default=uuid)
 
     def _answer(self, uuid: str) -> list[str]:
-        """Return all records of an answer with its tool results, since each may have children; otherwise the record."""
+        """Return the record. If it belongs to an answer, return all records and tool results of this answer.
+
+        Each of them may have children.
+        """
         start = uuid
         node = self.nodes[uuid]
         seen = {uuid}
@@ -287,7 +290,7 @@ class Tree:
 
     @staticmethod
     def _goes_on(node: AssistantRecord, after: Node) -> bool:
-        """True if ``after`` belongs to the same answer as ``node``, or is a tool result."""
+        """Return True if ``after`` belongs to the same answer as ``node``, or is a tool result."""
         if isinstance(after, AssistantRecord):
             return after.message.id is not None and after.message.id == node.message.id
         return isinstance(after, UserRecord) and bool(after.tool_results)

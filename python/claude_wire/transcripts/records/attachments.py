@@ -46,25 +46,25 @@ __all__ = [
 
 
 class AgentListingDelta(Wire, tag_field="type", tag="agent_listing_delta", kw_only=True, frozen=True):
-    """The available types of subagents, as changes since the last such record."""
+    """The available subagent types, as changes since the previous record of this kind."""
 
     addedTypes: list[str]
     """The names of the new types."""
     addedLines: list[str]
     """A line for each new type, with its description and tools, for the model."""
     builtInTypes: list[str] | None = None
-    """The available types that are part of the CLI."""
+    """The available types that are built into the CLI."""
     builtInPluginTypes: list[str] | None = None
-    """The available types of plugins that are part of the CLI."""
+    """The available types from plugins that are built into the CLI."""
     removedTypes: list[str] | None = None
     """The names of the types that are no longer available."""
     isInitial: bool | None = None
-    """True for the first such record, which lists all types."""
+    """True for the session's first record of this kind, which lists all types."""
     showConcurrencyNote: bool | None = None
 
 
 class AutoMode(Wire, tag_field="type", tag="auto_mode", kw_only=True, frozen=True):
-    """Instructions for the model to work without asking."""
+    """Instructions for the model to work without asking the user."""
 
     autoModeConsentFlow: bool | None = None
     finishExposedWork: bool | None = None
@@ -76,14 +76,14 @@ class AutoMode(Wire, tag_field="type", tag="auto_mode", kw_only=True, frozen=Tru
 
 
 class BudgetUsd(Wire, tag_field="type", tag="budget_usd", kw_only=True, frozen=True):
-    """The budget of the session."""
+    """The session's budget."""
 
     used: Number
-    """The cost of the session so far, in US dollars."""
+    """The session's cost so far, in US dollars."""
     total: Number
     """The budget, in US dollars."""
     remaining: Number
-    """The rest of the budget, in US dollars."""
+    """The remaining budget, in US dollars."""
 
 
 class CommandPermissions(Wire, tag_field="type", tag="command_permissions", kw_only=True, frozen=True):
@@ -94,14 +94,14 @@ class CommandPermissions(Wire, tag_field="type", tag="command_permissions", kw_o
 
 
 class CurrentDate(Wire, tag_field="type", tag="date", kw_only=True, frozen=True):
-    """The date of today."""
+    """Today's date."""
 
     date: str
-    """The date in the form ``YYYY-MM-DD``."""
+    """The date as ``YYYY-MM-DD``."""
 
 
 class DeferredToolsDelta(Wire, tag_field="type", tag="deferred_tools_delta", kw_only=True, frozen=True):
-    """The tools that the model can search for, as changes since the last such record."""
+    """The tools that the model can search for, as changes since the previous record of this kind."""
 
     addedNames: list[str]
     """The names of the new tools."""
@@ -121,164 +121,164 @@ class DeferredToolsDelta(Wire, tag_field="type", tag="deferred_tools_delta", kw_
 
 
 class Environment(Wire, tag_field="type", tag="environment", kw_only=True, frozen=True):
-    """Working directory, platform and shell of the CLI."""
+    """The CLI's working directory, platform and shell."""
 
     snapshot: dict[str, Any]
     """The facts, such as ``workingDirectory``, ``isGitRepo``, ``platform`` and ``shell``."""
     changes: list[Any] | None = None
-    """The changes since the last such record, each with its ``field``; None in the first record."""
+    """The changes since the previous record of this kind, each with its ``field``; None in the first record."""
 
 
 class FileContent(Wire, tag_field="type", tag="file", kw_only=True, frozen=True):
-    """The content of a file that a prompt names, or that a compaction has kept."""
+    """The content of a file that a prompt names, or that a compaction kept."""
 
     filename: str
-    """The absolute path of the file."""
+    """The file's absolute path."""
     content: dict[str, Any]
-    """The content, in the form in which ``Read`` returns it."""
+    """The content, as the tool ``Read`` returns it."""
     displayPath: str | None = None
     """The path to show, relative to the working directory."""
     savedCopyFraming: dict[str, Any] | None = None
 
 
 class GoalStatus(Wire, tag_field="type", tag="goal_status", kw_only=True, frozen=True):
-    """The goal that the user set with ``/goal``, and whether it is met."""
+    """The goal that the user set with ``/goal``, and whether the agent has reached it."""
 
     condition: str | None = None
     """The condition under which the agent may stop, in the user's words."""
     met: bool | None = None
-    """True if the goal is met."""
+    """True if the agent has reached the goal."""
     sentinel: bool | None = None
     """Observed: always true."""
 
 
 class HookAdditionalContext(Wire, tag_field="type", tag="hook_additional_context", kw_only=True, frozen=True):
-    """A text from a hook for the model."""
+    """Text for the model from a hook."""
 
     content: list[str]
     """The texts."""
     hookName: str | None = None
-    """The event with its matcher, such as ``SessionStart:startup``."""
+    """The hook event and its matcher, such as ``SessionStart:startup``."""
     toolUseID: str | None = None
-    """The ``id`` of the tool call, or an id made up by the CLI."""
+    """The tool call's ``id``, or an id that the CLI made up."""
     hookEvent: str | None = None
-    """The event, such as ``PreToolUse``."""
+    """The hook event, such as ``PreToolUse``."""
 
 
 class HookNonBlockingError(Wire, tag_field="type", tag="hook_non_blocking_error", kw_only=True, frozen=True):
-    """A hook has failed, and the session continued."""
+    """A hook failed, and the session continued."""
 
     hookName: str | None = None
-    """The event with its matcher, such as ``SessionStart:startup``."""
+    """The hook event and its matcher, such as ``SessionStart:startup``."""
     toolUseID: str | None = None
-    """The ``id`` of the tool call, or an id made up by the CLI."""
+    """The tool call's ``id``, or an id that the CLI made up."""
     hookEvent: str | None = None
-    """The event, such as ``PreToolUse``."""
+    """The hook event, such as ``PreToolUse``."""
     stderr: str | None = None
     """The command's standard error, or the CLI's own error."""
     stdout: str | None = None
-    """The command's standard output, or the answer of the model."""
+    """The command's standard output, or the model's answer."""
     exitCode: int | None = None
     """The exit code of the hook's command."""
     command: str | None = None
-    """The command, or the prompt of a hook that asks a model."""
+    """The hook's command, or its prompt if the hook asks a model."""
     durationMs: Number | None = None
     """Milliseconds that the hook took."""
 
 
 class HookSuccess(Wire, tag_field="type", tag="hook_success", kw_only=True, frozen=True):
-    """A hook has run."""
+    """A hook ran."""
 
     content: Any = None
-    """The part of the hook's output for the model."""
+    """The part of the hook's output that the model gets."""
     hookName: str | None = None
-    """The event with its matcher, such as ``SessionStart:startup``."""
+    """The hook event and its matcher, such as ``SessionStart:startup``."""
     toolUseID: str | None = None
-    """The ``id`` of the tool call, or an id made up by the CLI."""
+    """The tool call's ``id``, or an id that the CLI made up."""
     hookEvent: str | None = None
-    """The event, such as ``PreToolUse``."""
+    """The hook event, such as ``PreToolUse``."""
     stdout: str | None = None
     stderr: str | None = None
     exitCode: int | None = None
     """The exit code of the hook's command."""
     command: str | None = None
-    """The command, or the prompt of a hook that asks a model."""
+    """The hook's command, or its prompt if the hook asks a model."""
     durationMs: Number | None = None
     """Milliseconds that the hook took."""
 
 
 class HookSystemMessage(Wire, tag_field="type", tag="hook_system_message", kw_only=True, frozen=True):
-    """A text from a hook for the user."""
+    """Text for the user from a hook."""
 
     content: str
     hookName: str | None = None
-    """The event with its matcher, such as ``SessionStart:startup``."""
+    """The hook event and its matcher, such as ``SessionStart:startup``."""
     toolUseID: str | None = None
-    """The ``id`` of the tool call, or an id made up by the CLI."""
+    """The tool call's ``id``, or an id that the CLI made up."""
     hookEvent: str | None = None
-    """The event, such as ``PreToolUse``."""
+    """The hook event, such as ``PreToolUse``."""
 
 
 class Instructions(Wire, tag_field="type", tag="instructions", kw_only=True, frozen=True):
     """The instruction files, such as CLAUDE.md."""
 
     files: list[dict[str, Any]]
-    """For each file its ``path``, its ``type``, such as ``Project``, and its ``content``."""
+    """Each file's ``path``, ``type`` (such as ``Project``) and ``content``."""
 
 
 class InvokedSkills(Wire, tag_field="type", tag="invoked_skills", kw_only=True, frozen=True):
     """The skills that were used before a compaction."""
 
     skills: list[dict[str, Any]]
-    """For each skill its ``name``, ``path`` and ``content``."""
+    """Each skill's ``name``, ``path`` and ``content``."""
 
 
 class MaxTurnsReached(Wire, tag_field="type", tag="max_turns_reached", kw_only=True, frozen=True):
-    """The run ended because it reached its limit for answers of the model."""
+    """The run ended because it reached the maximum number of answers from the model."""
 
     maxTurns: int
     """The limit."""
     turnCount: int | None = None
-    """The number of answers."""
+    """How many answers the model gave."""
     exitCommitted: bool | None = None
 
 
 class McpInstructionsDelta(Wire, tag_field="type", tag="mcp_instructions_delta", kw_only=True, frozen=True):
-    """The instructions of MCP servers, as changes since the last such record."""
+    """The MCP servers' instructions, as changes since the previous record of this kind."""
 
     addedNames: list[str]
     """The names of the servers with new instructions."""
     addedBlocks: list[str] | None = None
-    """The new instructions, each under a heading with the name of its server."""
+    """The new instructions, each under a heading with its server's name."""
     removedNames: list[str] | None = None
-    """The names of the servers whose instructions no longer hold."""
+    """The names of the servers whose instructions are no longer valid."""
 
 
 class CurrentModel(Wire, tag_field="type", tag="model", kw_only=True, frozen=True):
-    """The model of the following answers."""
+    """The model that gives the following answers."""
 
     identity: dict[str, Any]
     """The ``modelId``, the ``marketingName`` and the ``knowledgeCutoff``."""
     text: str | None = None
-    """The content of ``identity`` as a text for the model."""
+    """The content of ``identity``, as text for the model."""
 
 
 class NestedMemory(Wire, tag_field="type", tag="nested_memory", kw_only=True, frozen=True):
-    """The CLAUDE.md of a subfolder, added when the model works there."""
+    """A subfolder's CLAUDE.md, which the CLI adds when the model works there."""
 
     path: str
-    """The absolute path of the file."""
+    """The file's absolute path."""
     content: dict[str, Any] | None = None
-    """The file, with its ``path``, its ``type`` and its ``content``."""
+    """The file's ``path``, ``type`` and ``content``."""
     displayPath: str | None = None
     """The path to show, relative to the working directory."""
 
 
 class PlanMode(Wire, tag_field="type", tag="plan_mode", kw_only=True, frozen=True):
-    """Plan mode began: the model should plan, and change nothing."""
+    """Plan mode began: the model should plan, but not change anything."""
 
     reminderType: str | None = None
-    """How long the text for the model is. Observed: ``full``."""
+    """How detailed the text for the model is. Observed: ``full``."""
     isSubAgent: bool | None = None
     """True if the model is a subagent."""
     planFilePath: str | None = None
@@ -287,7 +287,7 @@ class PlanMode(Wire, tag_field="type", tag="plan_mode", kw_only=True, frozen=Tru
 
 
 class PlanModeExit(Wire, tag_field="type", tag="plan_mode_exit", kw_only=True, frozen=True):
-    """Plan mode ended: the model may change things again."""
+    """Plan mode ended: the model may make changes again."""
 
     planFilePath: str | None = None
     planExists: bool | None = None
@@ -295,14 +295,14 @@ class PlanModeExit(Wire, tag_field="type", tag="plan_mode_exit", kw_only=True, f
 
 
 class PromptSnapshot(Wire, tag_field="type", tag="prompt_snapshot", kw_only=True, frozen=True):
-    """The system prompt and the tools of the following requests."""
+    """The system prompt and the tools for the following requests."""
 
     systemPrompt: list[Any]
-    """The parts of the system prompt, as texts."""
+    """The parts of the system prompt, each a string."""
     tools: list[Any] | None = None
-    """The tools with their schemas; None if the tools have not changed."""
+    """The tools with their schemas; None if they are unchanged."""
     cliPrefix: str | None = None
-    """The sentence of the CLI before the system prompt."""
+    """The CLI's sentence before the system prompt."""
     reminderFold: bool | None = None
     systemTurns: bool | None = None
     toolChangeHeader: bool | None = None
@@ -314,24 +314,24 @@ class PromptSnapshot(Wire, tag_field="type", tag="prompt_snapshot", kw_only=True
 
 
 class QueuedCommand(Wire, tag_field="type", tag="queued_command", kw_only=True, frozen=True):
-    """A prompt that was sent during a turn. The model gets the prompt in this turn, so the prompt starts no turn."""
+    """A prompt that was sent during a turn. The model gets it in this turn, so the prompt does not start a turn."""
 
     prompt: str | list[ContentBlock]
-    """The prompt, a text or a list of blocks."""
+    """The prompt: a string or a list of blocks."""
     source_uuid: str | None = None
-    """The uuid of the message on the stream."""
+    """The message's uuid on the stream."""
     delivery_id: str | None = None
     """The id that ``QueueOperationRecord.deliveryId`` repeats."""
     # one of prompt, task-notification
     commandMode: str | None = None
-    """``task-notification`` for a text of the CLI about a task that has ended."""
+    """``task-notification`` if the CLI wrote the text, because a task ended."""
     origin: MessageOrigin | None = None
-    """Where the prompt comes from, if no person typed it."""
+    """The origin of the prompt, if no person typed it."""
     # one of local, harness, recorded
     rowSource: str | None = None
-    """Observed: ``recorded`` or ``harness`` for the notification of a task, ``local`` for a prompt."""
+    """Observed: ``recorded`` or ``harness`` for a task notification, ``local`` for a prompt."""
     runId: str | None = None
-    """The id of the run of the task; None for a prompt."""
+    """The id of the task's run; None for a prompt."""
     timestamp: str | None = None
     """When the record was written, in ISO 8601."""
     isMeta: bool | None = None
@@ -342,18 +342,18 @@ class QueuedCommand(Wire, tag_field="type", tag="queued_command", kw_only=True, 
     toolsUsedDelta: list[str] | None = None
     """The tools that were used since the last :class:`ToolsUsedRecord`."""
     usage: dict[str, Any] | None = None
-    """The usage of the task, with the fields of :class:`~claude_wire.TaskUsage` in camelCase."""
+    """The task's usage, with the fields of :class:`~claude_wire.TaskUsage` in camelCase."""
 
 
 class RemoteSessionChange(Wire, tag_field="type", tag="remote_session_change", kw_only=True, frozen=True):
-    """Instructions for the texts of the session's commits and pull requests."""
+    """What the model must add to the session's commit messages and pull requests."""
 
     url: str | None = null()
-    """The address of the session on the web. Observed: always null."""
+    """The session's address on the web. Observed: always null."""
     commit: str | None = None
-    """The line for the end of a commit message, such as ``Co-Authored-By: …``."""
+    """The last line of a commit message, such as ``Co-Authored-By: …``."""
     pr: str | None = None
-    """The line for the end of a pull request's text."""
+    """The last line of a pull request's description."""
     sendUserFileHint: bool | None = None
     managedCommit: bool | None = None
     """True if a managed setting prescribes ``commit``."""
@@ -362,14 +362,14 @@ class RemoteSessionChange(Wire, tag_field="type", tag="remote_session_change", k
 
 
 class SessionContext(Wire, tag_field="type", tag="session_context", kw_only=True, frozen=True):
-    """Facts about the session that the model gets once."""
+    """Facts about the session, which the model gets once."""
 
     context: dict[str, Any]
-    """The facts by name, such as ``gitStatus``; may be empty."""
+    """Name of a fact, such as ``gitStatus``, -> the fact. May be empty."""
 
 
 class SilentTurnReminder(Wire, tag_field="type", tag="silent_turn_reminder", kw_only=True, frozen=True):
-    """A reminder for the model to tell the user something."""
+    """A reminder that the model should tell the user something."""
 
     text: str
     """The text for the model."""
@@ -383,14 +383,14 @@ class SkillListing(Wire, tag_field="type", tag="skill_listing", kw_only=True, fr
     skillCount: int | None = None
     """The number of skills in the listing."""
     isInitial: bool | None = None
-    """True for the first such record."""
+    """True for the session's first record of this kind."""
     names: list[str] | None = None
     digests: list[str] | None = None
     """A hash for each skill, in the order of ``names``."""
 
 
 class StructuredOutput(Wire, tag_field="type", tag="structured_output", kw_only=True, frozen=True):
-    """The structured output of the answer."""
+    """The answer's structured output."""
 
     data: Any = None
     """The output, any JSON."""
@@ -399,7 +399,7 @@ class StructuredOutput(Wire, tag_field="type", tag="structured_output", kw_only=
 
 
 class TaskStatus(Wire, tag_field="type", tag="task_status", kw_only=True, frozen=True):
-    """The state of a background task, as reported to the model."""
+    """A background task's state, as the model gets it."""
 
     taskId: str
     # one of local_agent, local_bash
@@ -409,9 +409,9 @@ class TaskStatus(Wire, tag_field="type", tag="task_status", kw_only=True, frozen
     # one of running, completed, failed, killed
     status: str
     deltaSummary: str | None = null()
-    """The progress or the error of a subagent; null if there is none."""
+    """A subagent's progress or error; null if it reports neither."""
     outputFilePath: str | None = None
-    """The path of the output on the CLI's machine."""
+    """The path of the task's output on the CLI's machine."""
     canContinueAgent: bool | None = None
     """True if the model may send the subagent another message."""
     shell: dict[str, Any] | None = None
@@ -420,21 +420,21 @@ class TaskStatus(Wire, tag_field="type", tag="task_status", kw_only=True, frozen
 
 
 class TotalTokensReminder(Wire, tag_field="type", tag="total_tokens_reminder", kw_only=True, frozen=True):
-    """The number of tokens that are left."""
+    """The number of tokens that the session may still use."""
 
     text: str
-    """A text for the model, such as ``<total_tokens>15000000 tokens left</total_tokens>``."""
+    """Text for the model, such as ``<total_tokens>15000000 tokens left</total_tokens>``."""
 
 
 class UnknownCommandFallback(Wire, tag_field="type", tag="unknown_command_fallback", kw_only=True, frozen=True):
-    """A prompt begins with a command that the session does not have. The model gets the prompt as text."""
+    """A prompt began with a command that the session does not have. The model gets the prompt as text."""
 
     commandName: str
-    """The name, without the slash."""
+    """The command's name, without the slash."""
     availableCommandNames: list[str] | None = None
-    """The commands of the session; not all of them, if there are many."""
+    """The session's commands, but not all of them if there are many."""
     availableCommandCount: int | None = None
-    """The number of all commands of the session."""
+    """How many commands the session has."""
 
 
 Attachment: TypeAlias = (

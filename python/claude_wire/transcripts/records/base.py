@@ -11,8 +11,8 @@ __all__ = ["Entry", "Record"]
 class Record(Family, tag_field="type", kw_only=True, frozen=True):
     """A line of a transcript. ``Decoder(Record)`` decodes lines to records, and unknown types to ``UnknownMessage``.
 
-    Field names are those on disk, in camelCase. To add a type, write a subclass with its tag and, if the type has
-    subtypes, with the constant of its ``subtype``.
+    Fields have their names on disk, in camelCase. To add a type, write a subclass with its tag and, if the type has
+    subtypes, a constant ``subtype``.
     """
 
     sessionId: str | None = None
@@ -22,15 +22,15 @@ class Entry(Record, kw_only=True, frozen=True):
     """A record of the tree, with the envelope."""
 
     uuid: str
-    """The id of this record."""
+    """The record's id."""
     parentUuid: str | None = null()
     """The uuid of the previous record in the conversation; null for a root."""
     isSidechain: bool | None = None
-    """True in the file of a subagent."""
+    """True if a subagent wrote the record."""
     agentId: str | None = None
-    """The id of the subagent; None in the main conversation."""
+    """The subagent's id; None in the main conversation."""
     timestamp: str | None = None
-    """When the record was written, in ISO 8601. The times of successive lines need not ascend."""
+    """When the record was written, in ISO 8601. A later line may have an earlier time."""
     # one of external
     userType: str | None = None
     """The kind of user."""
@@ -40,8 +40,8 @@ class Entry(Record, kw_only=True, frozen=True):
     cwd: str | None = None
     """The working directory, which can change within a file."""
     version: str | None = None
-    """The version of the CLI."""
+    """The CLI's version."""
     gitBranch: str | None = None
-    """The git branch of ``cwd``; ``HEAD`` or empty if there is none."""
+    """The git branch in ``cwd``; ``HEAD`` or empty if ``cwd`` is not on a branch."""
     slug: str | None = None
     """The name of the session's plan."""

@@ -1,4 +1,4 @@
-"""The records of the conversation: texts of the user and the model, and additions of the CLI."""
+"""The records of a conversation: what the user, the model and the CLI wrote."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class PermissionOutcome(Wire, kw_only=True, frozen=True):
-    """Whether a tool call was allowed, and who decided. A later CLI may write other values than the known ones."""
+    """Whether a tool call was allowed, and who decided. A newer CLI may write values that are not listed here."""
 
     # one of accept, reject
     decision: str
@@ -31,7 +31,7 @@ class PermissionOutcome(Wire, kw_only=True, frozen=True):
     """Who decided: the settings, a hook, or the user, for once or for good."""
     # one of once
     grantScope: str | None = None
-    """For how long the user allowed the call."""
+    """How long the user's permission is valid."""
     # one of unknown
     reasonCode: str | None = None
     """The reason as a word, such as ``classifier:auto-mode:unavailable``."""
@@ -40,57 +40,57 @@ class PermissionOutcome(Wire, kw_only=True, frozen=True):
     """The kind of reason."""
     # one of cliArg, session, policySettings
     ruleSource: str | None = None
-    """Where the rule that decided comes from."""
+    """The place of the rule that decided."""
 
 
 class TurnPosition(Wire, kw_only=True, frozen=True):
-    """The place of a prompt in its process and in its session."""
+    """A prompt's number in the CLI's process, and its turn's number in the session."""
 
     promptIndex: int | None = None
-    """The number of the prompt in the CLI's process, from 0."""
+    """The prompt's number in the CLI's process, from 0."""
     turnIndex: int | None = None
-    """The number of the turn in the session, from 1."""
+    """The turn's number in the session, from 1."""
 
 
 class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
-    """A prompt, the result of one tool call, or a text that the CLI wrote in place of the user.
+    """A prompt, the result of one tool call, or text that the CLI wrote in place of the user.
 
-    ``isMeta``, ``turnCompanion`` and ``isCompactSummary`` mark texts that the user did not type.
+    ``isMeta``, ``turnCompanion`` and ``isCompactSummary`` mark text that the user did not type.
     """
 
     promptId: str | None = None
-    """The id of the prompt; the results and texts of its turn repeat it. A fork gets new ids."""
+    """The prompt's id, which the results and texts of the prompt's turn also have. A fork gets new ids."""
     message: MessageParam
     """The content, with its role."""
     isVisibleInTranscriptOnly: bool | None = None
-    """True for the summary of a compaction, which only the full transcript shows."""
+    """True for a compaction summary, which only the full transcript shows."""
     isCompactSummary: bool | None = None
-    """True for the summary of a compaction."""
+    """True for a compaction summary."""
     isMeta: bool | None = None
-    """True for a text that the CLI wrote for the model."""
+    """True for text that the CLI wrote for the model."""
     turnCompanion: bool | None = None
     """True for an addition to a prompt, such as the text of the command that the prompt names."""
     imagePasteIds: list[int] | None = None
     """The numbers of the images in the prompt, from 1."""
     queueSkipAttachments: bool | None = None
-    """Observed: true for the notification of a task, and for the reminder before it."""
+    """Observed: true for a task notification, and for the reminder before it."""
     summarizedTurnPromptUuids: list[str] | None = None
-    """The uuids of the prompts of the running turn; only on a summary made within a turn."""
+    """The uuids of the running turn's prompts; only on a summary that was written during a turn."""
     toolUseResult: Any = None
-    """The tool's structured output, any JSON; only in the main conversation."""
+    """The tool's structured output, which may be any JSON; only in the main conversation."""
     mcpMeta: dict[str, Any] | None = None
-    """The parts of an MCP result outside of its content: ``_meta``, ``structuredContent``, ``resourceLinks``."""
+    """The parts of an MCP result outside its content: ``_meta``, ``structuredContent``, ``resourceLinks``."""
     mcpCallNotReadOnly: str | None = None
     """Why an MCP call does not count as read-only: ``no_hint`` if the tool does not say so."""
     # one of interrupted, user-rejected, permission-rule, automode-unavailable
     toolDenialKind: str | None = None
     """Why the call was not allowed; None if it was allowed."""
     toolEndsTurn: bool | None = None
-    """True for a result that ends the turn, such as that of ``StructuredOutput``."""
+    """True for a result that ends the turn, such as a result of ``StructuredOutput``."""
     holdsPersonsWords: bool | None = None
-    """True if the user wrote the text of the result, as the reason for a refusal."""
+    """True if the user wrote the text of the result, to explain why they refused the call."""
     sandboxed: bool | None = None
-    """Whether the command of a ``Bash`` call ran in a sandbox."""
+    """True if the command of a ``Bash`` call ran in a sandbox."""
     sourceToolAssistantUUID: str | None = None
     """The uuid of the record with the tool call; only on a result."""
     permissionDecision: PermissionOutcome | None = None
@@ -98,20 +98,20 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     # one of default, acceptEdits, plan, bypassPermissions, dontAsk, auto
     permissionMode: str | None = None
     origin: MessageOrigin | None = None
-    """Where the prompt comes from, if no person typed it."""
+    """The origin of the prompt, if no person typed it."""
     # one of sdk, system, typed
     promptSource: str | None = None
     """Who sent the prompt: a program, the CLI or a person."""
     # one of sdk, task_notification
     turnOrigin: str | None = None
-    """The cause of the turn; None on a record that does not start a turn."""
+    """What started the turn; None on a record that does not start a turn."""
     turnPosition: TurnPosition | None = None
-    """The place of the prompt in its process and in its session."""
+    """The prompt's number in the CLI's process, and its turn's number in the session."""
     turnAttributionKey: str | None = None
     """Observed: the same as ``uuid``."""
     # one of local, harness, recorded
     rowSource: str | None = None
-    """Observed: ``harness`` for a note of the CLI, ``recorded`` for a subagent's prompt, else ``local``."""
+    """Observed: ``harness`` for a note from the CLI, ``recorded`` for a subagent's prompt, ``local`` otherwise."""
     ownNote: bool | None = None
     """True if the CLI wrote the text itself, such as ``Output token limit hit.``"""
     repeatsCompactSummary: bool | None = None
@@ -121,7 +121,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     sentAtMs: Number | None = None
     """When the prompt was sent, in milliseconds since 1970-01-01 UTC."""
     refusedMessageId: str | None = None
-    """The ``message.id`` of the answer that was refused; only on the note about it."""
+    """The ``message.id`` of the answer that was refused; only on the note about the refusal."""
 
     @property
     def tool_results(self) -> list[ToolResultBlock]:
@@ -131,8 +131,8 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
 
     @property
     def is_prompt(self) -> bool:
-        """True if the record starts a turn: it has no tool result, and is not an addition of the CLI to a prompt."""
-        # The summary of a compaction within a turn has the origin of this turn, too.
+        """True if the record starts a turn: it has no tool result, and the CLI did not add it to a prompt."""
+        # A compaction summary that was written during a turn also has this turn's origin.
         if self.turnOrigin is not None:
             return not self.isCompactSummary
         added = self.isMeta or self.turnCompanion or self.isCompactSummary or self.isVisibleInTranscriptOnly
@@ -143,82 +143,82 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
 class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
     """One block of an answer. All records of an answer have the same ``message.id``; other records may be between them.
 
-    Each has the final usage of the answer; the records of an interrupted answer have the usage of its start.
+    Each has the answer's final usage; the records of an interrupted answer have the usage at its start.
     """
 
     message: ApiMessage
-    """The message of the API, with one block of its content."""
+    """The API's message, with one block of its content."""
     thinkingDurationMs: Number | None = None
-    """Milliseconds that the model thought; only on thinking blocks."""
+    """How long the model thought, in milliseconds; only on thinking blocks."""
     thinkingDisplay: str | None = None
-    """How the thinking is shown; only on thinking blocks. Observed: ``updates``."""
+    """How to show the thinking; only on thinking blocks. Observed: ``updates``."""
     isApiErrorMessage: bool | None = None
-    """True if the text reports an error of the API."""
+    """True if the text reports an API error."""
     apiErrorStatus: int | None = None
     """The HTTP status, if the API failed."""
     apiErrorType: str | None = None
-    """The API's type of the error, such as ``rate_limit_error``; None if the line reports no error."""
+    """The API's error type, such as ``rate_limit_error``; None if the line does not report an error."""
     # one of usage_limit_reached
     apiError: str | None = None
     """The CLI's name for the error that the line reports."""
     apiErrorParams: dict[str, Any] | None = None
     """Data about the error that the line reports, such as ``rate_limit_info``."""
     quotaLimits: dict[str, Any] | None = None
-    """The rate limits at a ``rate_limit`` error, with the fields of :class:`~claude_wire.RateLimitInfo`."""
+    """The rate limits after a ``rate_limit`` error, with the fields of :class:`~claude_wire.RateLimitInfo`."""
     toolInputStreamMs: Number | None = None
-    """Milliseconds in which the input of the tool call streamed."""
+    """How long the tool call's input streamed, in milliseconds."""
     serverClassifierRequest: str | None = None
-    """Observed: a UUID, the same on all records of an answer, mostly absent."""
+    """Observed: a UUID, the same on all records of an answer; usually absent."""
     apiBlockIndex: int | None = None
-    """The index of the block in the answer, from 0."""
+    """The block's index in the answer, from 0."""
     requestId: str | None = None
-    """The API's id of the request."""
+    """The API's request id."""
     error: str | None = None
-    """Why the API refused, such as ``rate_limit`` or ``unknown``."""
+    """Why the API refused the request, such as ``rate_limit`` or ``unknown``."""
     requestRef: str | None = None
     """The ``id`` of the :class:`ApiRequestRecord`."""
     requestedModel: str | None = None
-    """The model that the CLI asked for; ``message.model`` answered."""
+    """The model that the CLI asked for. ``message.model`` is the model that answered."""
     promptCacheRequested: str | None = None
     """How long the API was asked to cache the prompt: ``5m`` or ``1h``."""
     attributionMcpServer: str | None = None
-    """The MCP server of the call whose result the answer follows."""
+    """The MCP server of the tool call whose result precedes the answer."""
     attributionMcpTool: str | None = None
-    """The MCP tool, without its server, of the call whose result the answer follows."""
+    """The MCP tool, without the server's name, whose result precedes the answer."""
     attributionSkill: str | None = None
-    """The skill or command that is at work."""
+    """The active skill or command."""
     attributionAgent: str | None = None
-    """The type of the subagent, such as ``general-purpose``."""
+    """The subagent's type, such as ``general-purpose``."""
     attributionPlugin: str | None = None
-    """The plugin whose skill, subagent or MCP server is at work."""
+    """The plugin whose skill, subagent or MCP server is active."""
     isAbortedMidStream: bool | None = None
     """True on the last record of an interrupted answer."""
     effort: str | None = None
-    """The effort level of the request, such as ``medium``."""
+    """The request's effort level, such as ``medium``."""
     perTurnEffort: str | None = None
-    """The effort level of the turn, such as ``medium``."""
+    """The turn's effort level, such as ``medium``."""
     failedResponseHadNoToolCall: bool | None = None
-    """Observed: true on reports of an API error."""
+    """Observed: true if the record reports an API error."""
     # one of model, other
     madeBy: str | None = None
-    """``model``, or ``other`` for a text of the CLI."""
+    """``model``, or ``other`` if the CLI wrote the text."""
     requestSessionId: str | None = None
-    """On a copied answer, the session of the original."""
+    """The id of the original's session, if the record is a copy."""
 
 
 class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
-    """Information from the CLI for the model, outside of the conversation."""
+    """Information from the CLI for the model, outside the conversation."""
 
     attachment: Attachment
     rendered: list[Any] | None = None
-    """The text for the model, as messages; None if the model gets no text."""
+    """The text for the model, as messages; None if the attachment has no text for the model."""
     # one of system, user
     renderedRole: str | None = None
-    """The role of the text for the model, in the request to the API."""
+    """The role of this text in the request to the API."""
     renderedBesideToolResult: bool | None = None
-    """True if the text for the model is put into the message of a tool result."""
+    """True if this text is in the message of a tool result."""
     renderedInHumanTurn: list[Any] | None = None
-    """The text for the model if the user speaks in the same turn."""
+    """The text for the model if the user also writes in this turn."""
 
     @property
     def message(self) -> MessageParam | None:
@@ -228,15 +228,15 @@ class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
 
     @property
     def is_prompt(self) -> bool:
-        """True for a prompt that was sent during a turn and became part of it; not for the notification of a task."""
+        """True for a prompt that was sent during a turn and became part of it; False for a task notification."""
         return isinstance(self.attachment, QueuedCommand) and self.attachment.commandMode != "task-notification"
 
 
 class ProgressRecord(Entry, tag="progress", kw_only=True, frozen=True):
-    """The progress of a tool, a hook or a subagent, from older CLIs."""
+    """The progress of a tool, a hook or a subagent. Only older CLIs write it."""
 
     data: dict[str, Any] | None = None
-    """The progress itself, with its kind in ``type``."""
+    """The progress, with its kind in ``type``."""
     toolUseID: str | None = None
     parentToolUseID: str | None = None
-    """The ``id`` of the tool call."""
+    """The tool call's ``id``."""

@@ -1,4 +1,4 @@
-"""Records outside of the tree: notes of the CLI for resuming, listing and showing a session."""
+"""Records outside the tree, which the CLI uses to resume, list and show a session."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ __all__ = [
 
 
 class AgentNameRecord(Record, tag="agent-name", kw_only=True, frozen=True):
-    """The session's name as an agent."""
+    """The name of the session's agent."""
 
     agentName: str
-    """The name. In all known files it is the custom title."""
+    """The agent's name. In all known files it is the custom title."""
 
 
 class AiTitleRecord(Record, tag="ai-title", kw_only=True, frozen=True):
@@ -47,21 +47,21 @@ class AiTitleRecord(Record, tag="ai-title", kw_only=True, frozen=True):
 
 
 class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
-    """A request to the API, with its messages as hashes.
+    """A request to the API, which has hashes in place of its messages.
 
-    The messages are the first ``keep`` messages of the request ``base``, followed by ``tail``.
+    The messages are the first ``keep`` messages of the request ``base``, followed by those in ``tail``.
     """
 
     agentId: str | None = None
-    """The id of the subagent; None in the main conversation."""
+    """The subagent's id; None in the main conversation."""
     id: str
-    """The id of this record; ``AssistantRecord.requestRef`` repeats it."""
+    """The record's id, to which ``AssistantRecord.requestRef`` refers."""
     timestamp: str | None = None
     """When the record was written, in ISO 8601."""
     version: str | None = None
-    """The version of the CLI."""
+    """The CLI's version."""
     querySource: str | None = None
-    """The purpose of the request, such as ``sdk`` or ``agent:builtin:general-purpose``."""
+    """The request's purpose, such as ``sdk`` or ``agent:builtin:general-purpose``."""
     shapeHash: str | None = None
     """The hash of the :class:`ApiRequestShapeRecord` with the system prompt and the tools."""
     params: dict[str, Any] | None = None
@@ -69,11 +69,11 @@ class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
     base: str | None = None
     """The ``id`` of the earlier request that this one continues; None for a first request."""
     keep: int | None = None
-    """The number of messages that are the same as in ``base``."""
+    """How many messages are the same as in ``base``."""
     tail: list[str] | None = None
-    """The messages after the first ``keep``, as the hashes of :class:`ApiRequestBlobRecord`."""
+    """The hashes of the messages after the first ``keep``; see :class:`ApiRequestBlobRecord`."""
     cacheControl: list[Any] | None = None
-    """The cache marks, each with its ``path`` in the request and its ``value``."""
+    """The cache marks. Each has a ``path`` in the request and a ``value``."""
     requestDigest: str | None = None
     """A hash of the whole request."""
     echoWireToolInputs: bool | None = None
@@ -81,65 +81,65 @@ class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
 
 
 class ApiRequestBlobRecord(Record, tag="api-request-blob", kw_only=True, frozen=True):
-    """A message of API requests."""
+    """A message that API requests contain."""
 
     agentId: str | None = None
-    """The id of the subagent; None in the main conversation."""
+    """The subagent's id; None in the main conversation."""
     hash: str
-    """The hash of the message, which ``tail`` of an :class:`ApiRequestRecord` lists."""
+    """The message's hash, which an :class:`ApiRequestRecord` lists in ``tail``."""
     message: dict[str, Any] | None = None
-    """The message, with its role."""
+    """The message with its role."""
 
 
 class ApiRequestShapeRecord(Record, tag="api-request-shape", kw_only=True, frozen=True):
-    """The system prompt and the tools of API requests."""
+    """The system prompt and the tools that API requests contain."""
 
     agentId: str | None = None
-    """The id of the subagent; None in the main conversation."""
+    """The subagent's id; None in the main conversation."""
     shapeHash: str
-    """The hash of ``shape``, which an :class:`ApiRequestRecord` repeats."""
+    """The hash of ``shape``, to which an :class:`ApiRequestRecord` refers."""
     timestamp: str | None = None
     """When the record was written, in ISO 8601."""
     version: str | None = None
-    """The version of the CLI."""
+    """The CLI's version."""
     shape: dict[str, Any] | None = None
-    """The system prompt in ``system``, and the tools."""
+    """The system prompt, in ``system``, and the tools."""
 
 
 class AtisLatchRecord(Record, tag="atis-latch", kw_only=True, frozen=True):
-    """A state of the CLI with an unknown meaning."""
+    """A part of the CLI's state. Its meaning is unknown."""
 
     atis: str | None = None
     """Observed: always empty."""
 
 
 class CostStateRecord(Record, tag="cost-state", kw_only=True, frozen=True):
-    """The cost of the session so far, as calculated by the CLI. It includes subagents and side requests.
+    """The session's cost so far, as calculated by the CLI. It includes subagents and side requests.
 
-    Each record has the total so far, so the last record of a session counts. A fork continues the total of its
-    original. After a kill of the CLI, the total starts again at zero.
+    Each record has the total so far, so only the session's last record counts. A fork continues the total of its
+    original. If the CLI was killed, the total starts again at zero.
     """
 
     totalCostUSD: Number | None = None
-    """The cost in US dollars, an estimate of the CLI."""
+    """The cost in US dollars, as estimated by the CLI."""
     totalAPIDuration: Number | None = None
-    """Milliseconds of requests to the API, with retries."""
+    """The duration of all API requests in milliseconds, including retries."""
     totalAPIDurationWithoutRetries: Number | None = None
-    """Milliseconds of requests to the API, without failed attempts."""
+    """The duration of all API requests in milliseconds, without failed attempts."""
     totalToolDuration: Number | None = None
-    """Milliseconds in which tools ran."""
+    """How long tools ran, in milliseconds."""
     totalLinesAdded: int | None = None
-    """Lines of files that tools added."""
+    """How many lines tools added to files."""
     totalLinesRemoved: int | None = None
-    """Lines of files that tools removed."""
+    """How many lines tools removed from files."""
     totalDuration: Number | None = None
-    """Milliseconds that the session has run."""
+    """How long the session has run, in milliseconds."""
     startTime: Number | None = None
     """When the session started, in milliseconds since 1970-01-01 UTC."""
     modelUsage: dict[str, ModelUsage] | None = None
-    """The usage of each model, by its id."""
+    """Model id -> the model's usage."""
     hasUnknownModelCost: bool | None = None
-    """True if the CLI does not know the price of a model, so that the cost is too low."""
+    """True if the CLI does not know a model's price, so the cost is too low."""
 
 
 class CustomTitleRecord(Record, tag="custom-title", kw_only=True, frozen=True):
@@ -153,7 +153,7 @@ class TagRecord(Record, tag="tag", kw_only=True, frozen=True):
 
     # Not called `tag`, because that is a keyword for Structs. The key on the wire is `tag`.
     label: str = msgspec.field(name="tag")
-    """The tag; empty if the user has removed it. The key on the wire is ``tag``."""
+    """The tag; empty if the user removed the tag. The key on the wire is ``tag``."""
 
 
 class FileHistoryDeltaRecord(Record, tag="file-history-delta", kw_only=True, frozen=True):
@@ -173,17 +173,17 @@ class FileHistorySnapshotRecord(Record, tag="file-history-snapshot", kw_only=Tru
     """The backups of files at a prompt."""
 
     messageId: str
-    """The uuid of the prompt."""
+    """The prompt's uuid."""
     snapshot: dict[str, Any] | None = None
     """The backups."""
     isSnapshotUpdate: bool | None = None
 
 
 class LastPromptRecord(Record, tag="last-prompt", kw_only=True, frozen=True):
-    """The latest prompt, and the place where the conversation continues."""
+    """The latest prompt, and the record after which the conversation continues."""
 
     lastPrompt: str | None = None
-    """The text of the prompt."""
+    """The prompt's text."""
     leafUuid: str | None = None
     """The uuid of the record after which the conversation continues."""
 
@@ -199,7 +199,7 @@ class PrLinkRecord(Record, tag="pr-link", kw_only=True, frozen=True):
     """A pull request that the session works on."""
 
     prNumber: int | None = None
-    """The number of the pull request."""
+    """The pull request's number."""
     prUrl: str | None = None
     prRepository: str | None = None
     timestamp: str | None = None
@@ -207,17 +207,17 @@ class PrLinkRecord(Record, tag="pr-link", kw_only=True, frozen=True):
 
 
 class QueueOperationRecord(Record, tag="queue-operation", kw_only=True, frozen=True):
-    """A prompt was put into the queue or taken out of it."""
+    """A prompt entered or left the queue."""
 
     # one of enqueue, dequeue, remove, popAll
     operation: str
-    """``enqueue`` puts a prompt in; ``dequeue``, ``remove`` and ``popAll`` take prompts out."""
+    """``enqueue`` adds a prompt to the queue; ``dequeue``, ``remove`` and ``popAll`` remove prompts."""
     timestamp: str | None = None
     """When the record was written, in ISO 8601."""
     content: Any = None
-    """The prompt, a text or a list of blocks; None if it was taken out."""
+    """The prompt: a string or a list of blocks. None if the prompt left the queue."""
     commandUuid: str | None = None
-    """The uuid of the prompt."""
+    """The prompt's uuid."""
     deliveryId: str | None = None
     """The id that ``QueuedCommand.delivery_id`` repeats."""
     # one of absorbed_mid_turn
@@ -233,16 +233,16 @@ class RelocatedRecord(Record, tag="relocated", kw_only=True, frozen=True):
 
 
 class SummaryRecord(Record, tag="summary", kw_only=True, frozen=True):
-    """A title of a branch of the conversation, from older CLIs."""
+    """The title of one branch of the conversation. Only older CLIs write it."""
 
     summary: str
     """The title."""
     leafUuid: str | None = None
-    """The uuid of the last record of the branch, which may be in another file."""
+    """The uuid of the branch's last record, which may be in another file."""
 
 
 class ToolsUsedRecord(Record, tag="tools-used", kw_only=True, frozen=True):
-    """The tools that were used so far."""
+    """The tools that the session has used so far."""
 
     tools: list[str]
 
@@ -251,4 +251,4 @@ class WorktreeStateRecord(Record, tag="worktree-state", kw_only=True, frozen=Tru
     """The git worktree in which the session works."""
 
     worktreeSession: dict[str, Any] | None = null()
-    """The path, branch and origin of the worktree; null after the session has left it."""
+    """The worktree's path, branch and origin; null after the session left the worktree."""

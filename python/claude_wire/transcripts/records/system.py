@@ -1,4 +1,4 @@
-"""Records of the type ``system``: reports of the CLI in the tree, one class for each ``subtype``."""
+"""Records of the type ``system``: the CLI's reports in the tree, with a class for each ``subtype``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SystemRecord(Entry, tag="system", kw_only=True, frozen=True):
     subtype: str
     """The kind of system record."""
     content: str | None = None
-    """A text for the user."""
+    """Text for the user."""
     # one of info, warning, error, suggestion
     level: str | None = None
     """How to show the text."""
@@ -37,7 +37,7 @@ class SystemRecord(Entry, tag="system", kw_only=True, frozen=True):
 
 
 class ApiErrorRecord(SystemRecord, kw_only=True, frozen=True):
-    """An API request has failed. The CLI repeats it."""
+    """An API request failed. The CLI retries it."""
 
     subtype: Literal["api_error"] = constant("api_error")
     error: dict[str, Any] | None = None
@@ -48,29 +48,29 @@ class ApiErrorRecord(SystemRecord, kw_only=True, frozen=True):
     retryAttempt: int | None = None
     """The number of this retry, from 1."""
     maxRetries: int | None = None
-    """The number of retries after which the CLI gives up."""
+    """How many retries the CLI makes before it gives up."""
     source: str | None = None
-    """The operation that is repeated. Observed: ``request_retry``, ``connection_retry``."""
+    """The operation that the CLI retries. Observed: ``request_retry``, ``connection_retry``."""
 
 
 class KeptSegment(Wire, kw_only=True, frozen=True):
-    """The first and the last of the successive records that a compaction has kept, by uuid."""
+    """The first and the last of the successive records that a compaction kept, by uuid."""
 
     headUuid: str
     """The uuid of the first record."""
     anchorUuid: str
-    """The uuid of the summary, which is now the record before the kept ones."""
+    """The uuid of the summary, which now precedes the kept records."""
     tailUuid: str
     """The uuid of the last record."""
 
 
 class KeptMessages(Wire, kw_only=True, frozen=True):
-    """The records that a compaction has kept, by uuid."""
+    """The records that a compaction kept, by uuid."""
 
     anchorUuid: str
-    """The uuid of the summary, which is now the record before the kept ones."""
+    """The uuid of the summary, which now precedes the kept records."""
     uuids: list[str]
-    """The uuids of the records, in their order."""
+    """The uuids of the records, in order."""
     allUuids: list[str] | None = None
     """Observed: always the same as ``uuids``."""
 
@@ -82,25 +82,25 @@ class CompactFacts(Wire, kw_only=True, frozen=True):
     trigger: str
     """``manual`` for ``/compact``, ``auto`` otherwise."""
     preTokens: Number | None = None
-    """The tokens of the conversation before the compaction."""
+    """How many tokens the conversation had before the compaction."""
     preCompactOrganizationsCoverStart: bool | None = None
     """Observed: always false."""
     durationMs: Number | None = None
-    """Milliseconds that the compaction took."""
+    """How long the compaction took, in milliseconds."""
     preservedSegment: KeptSegment | None = None
-    """The records that were kept, by their first and last; None if no record was kept."""
+    """The first and the last kept record; None if no record was kept."""
     preservedMessages: KeptMessages | None = None
-    """The records that were kept, one by one; None if no record was kept."""
+    """All kept records; None if no record was kept."""
     postTokens: Number | None = None
-    """The tokens of the conversation after the compaction."""
+    """How many tokens the conversation had after the compaction."""
     cumulativeDroppedTokens: Number | None = None
-    """The tokens that all compactions of the session have dropped."""
+    """How many tokens all of the session's compactions dropped."""
     runningTurnPrompt: dict[str, Any] | None = None
-    """Present if the compaction happened within a turn. Observed: an empty object."""
+    """Present if the compaction happened during a turn. Observed: an empty object."""
 
 
 class CompactBoundaryRecord(SystemRecord, kw_only=True, frozen=True):
-    """After this record the model sees a summary of the earlier records. It is a root of the tree."""
+    """After this record, the model sees a summary of the earlier records. The record is a root of the tree."""
 
     subtype: Literal["compact_boundary"] = constant("compact_boundary")
     logicalParentUuid: str | None = null()
@@ -116,15 +116,15 @@ class InformationalRecord(SystemRecord, kw_only=True, frozen=True):
 
 
 class LocalCommandRecord(SystemRecord, kw_only=True, frozen=True):
-    """The output of a command of the CLI, such as ``/context``."""
+    """The output of a CLI command, such as ``/context``."""
 
     subtype: Literal["local_command"] = constant("local_command")
     commandRun: dict[str, Any] | None = None
-    """The ``command``, without its slash, and its ``args``."""
+    """The ``command``, without the slash, and its ``args``."""
     commandOutcome: dict[str, Any] | None = None
     """Why the command did not run. Observed: the ``kind`` ``unavailable_headless``."""
     submitUuid: str | None = None
-    """The uuid of the prompt on the stream."""
+    """The prompt's uuid on the stream."""
     contextUsage: ContextUsage | None = None
     """The numbers that ``/context`` shows."""
 
@@ -140,24 +140,24 @@ class ModelFallbackRecord(SystemRecord, kw_only=True, frozen=True):
 
 
 class StopHookSummaryRecord(SystemRecord, kw_only=True, frozen=True):
-    """A summary of the hooks at the end of a turn."""
+    """A summary of the hooks that ran at the end of a turn."""
 
     subtype: Literal["stop_hook_summary"] = constant("stop_hook_summary")
     hookCount: int | None = None
-    """The number of hooks that ran."""
+    """How many hooks ran."""
     hookInfos: list[Any] | None = None
-    """For each hook its ``command``, and perhaps its ``durationMs`` in milliseconds."""
+    """Each hook's ``command`` and, if the CLI measured it, ``durationMs`` in milliseconds."""
     hookErrors: list[Any] | None = None
-    """The texts of the errors."""
+    """The error messages."""
     failedHookErrorIndexes: list[int] | None = None
-    """The indexes, in ``hookErrors``, of the errors of failed hooks."""
+    """The indexes of the failed hooks' errors in ``hookErrors``."""
     hookAdditionalContext: list[Any] | None = None
-    """The texts of the hooks for the model."""
+    """Text for the model from the hooks."""
     preventedContinuation: bool | None = None
     """True if a hook stopped the agent."""
     stopReason: str | None = None
-    """Why a hook stopped the agent; else empty."""
+    """Why a hook stopped the agent; empty if no hook did."""
     hasOutput: bool | None = None
     """True if a hook wrote something."""
     toolUseID: str | None = None
-    """The id of this run of the hooks."""
+    """The id of this group of hook runs."""
