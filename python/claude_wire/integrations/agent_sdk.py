@@ -341,8 +341,8 @@ class WireTransport(SubprocessCLITransport):
     async def close(self) -> None:
         """End the CLI: close its input, after 5 s send SIGTERM, after 5 s SIGKILL. A second call does nothing.
 
-        Afterwards remove the temporary copy of a resumed session. The copy is also removed if the transport is dropped,
-        and at interpreter exit. :meth:`connect` may then be called again.
+        Then remove the temporary copy of a resumed session. (It is also removed if the transport is garbage-collected, and
+        when the interpreter exits.) Afterwards, :meth:`connect` may be called again.
         """
         self._ready = False
         process = self.process
@@ -384,7 +384,7 @@ class _Messages:
 
 
 class _Resumed:
-    """A temporary config directory with a session from a session store, which is not on disk otherwise."""
+    """A temporary config directory with a session from a session store. The session is not on disk anywhere else."""
 
     def __init__(self, materialized: MaterializedResume, expected: str) -> None:
         self._materialized = materialized
@@ -401,8 +401,8 @@ class _Resumed:
     def redirect(self, message: dict[str, Any]) -> None:
         """Change the path in a ``transcript_mirror`` message to a path that the SDK knows.
 
-        The CLI writes to files below the temporary directory. With another transport than its own, the SDK expects
-        files below the projects directory of ``options.env``, and would drop the message.
+        The CLI writes files below the temporary directory. For transports other than its own, the SDK expects files below
+        the projects directory of ``options.env``, and would drop the message.
         """
         path = message.get("filePath")
         if isinstance(path, str):

@@ -58,7 +58,7 @@ class InProcessMcpServer:
     same time. If it fails, the failure is logged, and its open requests get an error. The next request starts the
     server again, at most once for each request. The new run first gets a copy of the client's handshake, because the
     CLI does the handshake only once. The server's state for the client is lost, such as subscriptions and the state of
-    its lifespan. If the server has never answered ``initialize``, only the next ``initialize`` starts it again.
+    its lifespan. If the server never answered ``initialize``, only the next ``initialize`` starts it again.
 
     If the client withdraws a call, by ``notifications/cancelled`` or by cancelling :meth:`handle`, its tool is
     cancelled. A tool that ignores the cancellation, such as one that blocks a thread, runs on, and its result is
@@ -108,7 +108,7 @@ class InProcessMcpServer:
         """
         if self._connected and (self._home is None or not self._home.gone):
             raise RuntimeError("this MCP server already serves a session")
-        self._run = self._handshake = None  # an old run belongs to a session whose loop is gone
+        self._run = self._handshake = None  # an old run belongs to a session whose event loop no longer exists
         self._home = None
         with suppress(RuntimeError):  # no loop is running
             self._home = EventLoopRef()

@@ -48,8 +48,8 @@ GRACE_SECONDS = 5.0
 #: the cause of the failure becomes known within this time, the calls get the cause instead.
 CAUSE_SECONDS = 1.0
 
-#: Maximum number of unread messages, and of unanswered requests. The server refuses more, because a client that sends
-#: notifications or withdraws requests does not wait for answers.
+#: Maximum number of unread messages, and of unanswered requests. More are refused: a client that sends notifications or
+#: withdraws requests does not wait for answers, so it could queue any number.
 MAX_WAITING = 4096
 
 #: The id of the ``initialize`` request that is repeated for a new run. Clients do not use this id.
@@ -59,7 +59,7 @@ _log = logging.getLogger("claude_wire")
 
 
 class Refused(Exception):
-    """The server cannot take a message. The exception has the JSON-RPC error's text and code."""
+    """The server cannot accept a message. The exception has the text and the code for a JSON-RPC error."""
 
     def __init__(self, why: str, code: int = INTERNAL_ERROR) -> None:
         super().__init__(why)
@@ -70,7 +70,7 @@ class Handshake(NamedTuple):
     """The two messages of the client's handshake, as received."""
 
     initialize: dict[str, Any]
-    #: ``notifications/initialized``; None before the client has sent it.
+    #: ``notifications/initialized``; None until the client sends it.
     initialized: dict[str, Any] | None = None
 
 
@@ -124,7 +124,7 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """True if the run answers no more requests. The server's lifespan may still be ending."""
+        """True if the run no longer answers requests. The server's lifespan may still be ending."""
         return self._ended or self._task.done
 
     def stopped(self) -> Refused:

@@ -47,8 +47,8 @@ _exceptions: Any = exceptions
 
 _MAJOR = 2 if hasattr(mcp.types, "jsonrpc_message_adapter") else 1
 
-#: True for mcp 1. It answers a cancelled request immediately, and the server fails if the handler answers, too. So mcp
-#: 1 does not get ``notifications/cancelled``: we cancel the scope of the handler, whose answer says that it was
+#: True for mcp 1, which answers a cancelled request immediately, and fails if the handler answers, too. So we do not pass
+#: ``notifications/cancelled`` to mcp 1. We cancel the handler's scope instead, and the handler answers that it was
 #: cancelled. mcp 2 gets ``notifications/cancelled``, and drops the handler's answer.
 CANCELS_BY_SCOPE = _MAJOR == 1
 
@@ -104,7 +104,7 @@ def cancellable(server: Any, scope_of: Callable[[RequestId], CancelScope | None]
 
 
 class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
-    """The request handlers of a server of mcp 1, also those added later. Each runs in the scope of its request."""
+    """The request handlers of an mcp 1 server, including those added later. Each runs in its request's scope."""
 
     def __init__(self, server: Any, scope_of: Callable[[RequestId], CancelScope | None]) -> None:
         self._server = server

@@ -1,4 +1,4 @@
-"""Create OpenTelemetry spans for a session, by the semantic conventions for generative AI.
+"""Create OpenTelemetry spans for a session, following the semantic conventions for generative AI.
 
 ::
 
@@ -15,10 +15,10 @@ spans have token counts, so a sum over all spans counts each token once. Texts, 
 the environment variable ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` is ``true``, ``SPAN_ONLY`` or
 ``SPAN_AND_EVENT``.
 
-The messages of a transcript give the same spans as the messages of its stream, as far as both have the same content.
+A transcript's messages give the same spans as the messages of the stream, as far as both have the same content.
 
-This module needs the package ``opentelemetry-api`` (extra ``otel``). At most ``MAX_OPERATIONS`` calls and as many
-agents are open at a time: one more ends the oldest.
+This module needs the package ``opentelemetry-api`` (extra ``otel``). At most ``MAX_OPERATIONS`` tool calls and
+``MAX_OPERATIONS`` agents have open spans. Before another span is opened, the oldest is ended.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ M = TypeVar("M", bound="m.Message | m.InvalidLine")
 #: Maximum total length of the content on all open spans, in characters. More content is left out.
 MAX_HELD = 16 * 1024 * 1024
 
-#: A session id and a tool call id. The second is that of the call that runs a subagent; None for the main conversation.
+#: A session id, and the id of the tool call that runs the subagent; None for the main conversation.
 Key: TypeAlias = "tuple[KnownId | None, KnownId | None]"
 
 
 class _Open:
-    """An open span, and the number of characters of content on it."""
+    """An open span, and how many characters of content it has."""
 
     __slots__ = ("held", "span")
 
@@ -125,7 +125,7 @@ class _Agent(_Open):
 
 
 class _Tool(_Open):
-    """The span of a tool call without a result, the agent that made the call, and the call's start time."""
+    """The span of a tool call that has no result yet, the agent that made the call, and the call's start time."""
 
     __slots__ = ("agent", "started")
 
@@ -151,16 +151,16 @@ class SpanRecorder:
         self._with_content: bool = captures_content()
         self._agents: dict[Key, _Agent] = {}
         self._tools: dict[Key, _Tool] = {}
-        # Call that started a subagent -> the parent context for the subagent, and the start of the call. The subagent
-        # may write messages after the call has ended.
+        # Call that started a subagent -> the subagent's parent context, and the call's start time. The subagent may write
+        # messages after the call ended.
         self._started: dict[Key, tuple[Context, int]] = {}
         # The start of the turn that has no answer yet, and its prompt; None if there is no such turn.
         self._began: int | None = None
         self._prompt: str | None = None
         self._last: int = 0
-        # Number of characters of content on open spans.
+        # How many characters of content all open spans have.
         self._held: int = 0
-        # Agent -> id of its streamed answer, whose final counts come in a delta.
+        # Agent -> id of the answer that it is streaming. The last delta has the answer's final token counts.
         self._deltas: dict[Key, KnownId | None] = {}
         # True for the messages of a stream, false for those of a transcript.
         self._is_stream = False
@@ -365,7 +365,7 @@ class SpanRecorder:
                 self._prompted(key, message.text, at)
 
     def _prompted(self, key: Key, text: str, at: int) -> None:
-        """Begin a turn with a prompt. In a transcript, which has no results, a prompt also ends the last turn."""
+        """Begin a turn with a prompt. A transcript has no results, so there a prompt also ends the previous turn."""
         if not self._is_stream:
             self._end_agent(key)
         if key not in self._agents:
@@ -392,7 +392,7 @@ class SpanRecorder:
         return trace.INVALID_SPAN if span is None else span
 
     def _content(self, of: _Open, name: str, value: Any) -> None:
-        """Put content on a span, if content is enabled and :data:`MAX_HELD` allows it."""
+        """Add content to a span, if content is enabled and :data:`MAX_HELD` allows it."""
         text = as_json(value) if self._with_content else None
         if text is not None and self._hold(of, len(text)):
             self._safely(of.span.set_attribute, name, text)

@@ -44,7 +44,7 @@ CONTENT_CHARS = 100_000
 #: The largest number that exporters can send: 64 bits with a sign.
 MAX_NUMBER = 2**63 - 1
 
-#: The API's three counts of input tokens. Each token is in one of them.
+#: The API's three counts of input tokens. Each input token is in exactly one of them.
 INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 #: The API's stop reason -> the conventions' finish reason.
@@ -77,12 +77,12 @@ def as_json(value: Any) -> str | None:
 
 
 def asked(prompt: str) -> list[dict[str, Any]]:
-    """Return a prompt in the form of ``gen_ai.input.messages``."""
+    """Return the value of ``gen_ai.input.messages`` for a prompt."""
     return [{"role": "user", "parts": [{"type": "text", "content": prompt}]}]
 
 
 def answered(parts: list[str], stop: str | None) -> str:
-    """Return an answer in the form of ``gen_ai.output.messages``, as JSON. Each part is JSON, too."""
+    """Return the value of ``gen_ai.output.messages`` for an answer, as JSON. The parts are JSON, too."""
     finish = as_json(FINISHES.get(stop or "", stop or "error"))
     return f'[{{"role":"assistant","parts":[{",".join(parts)}],"finish_reason":{finish}}}]'
 
@@ -101,14 +101,14 @@ def end(span: Span, at: int, error: str | None) -> None:
 
 
 def why(message: m.UserMessage, result: m.ToolResultBlock) -> str | None:
-    """Return why a tool call has failed, as a short code; None if it succeeded."""
+    """Return why a tool call failed, as a short code; None if it succeeded."""
     about = map(fields_of, items_of(message.tool_result_meta))
     kind = next((each.get("non_execution_kind") for each in about if each.get("id") == result.tool_use_id), None)
     return name_of(kind) if isinstance(kind, str) else "tool_error" if result.is_error else None
 
 
 def count(counts: dict[str, int], usage: m.Usage | m.MessageDeltaUsage, *, final: bool) -> None:
-    """Update the counts of an answer. As in the CLI, a count of input that is missing or 0 changes nothing.
+    """Update an answer's counts. As in the CLI, an input count that is missing or 0 changes nothing.
 
     Args:
         final: whether ``usage`` has the final count of output tokens.
@@ -123,7 +123,7 @@ def count(counts: dict[str, int], usage: m.Usage | m.MessageDeltaUsage, *, final
 
 
 def put_tokens(span: Span, counts: dict[str, int]) -> None:
-    """Put token counts on a span. In the conventions, input includes cached tokens, which the API counts separately."""
+    """Add token counts to a span. In the conventions, input includes cached tokens, which the API counts separately."""
     if not counts:
         return
     new, read, written = (counts.pop(name) for name in INPUT)
@@ -135,7 +135,7 @@ def put_tokens(span: Span, counts: dict[str, int]) -> None:
 
 
 def part(block: m.ContentBlock) -> dict[str, Any] | None:
-    """Return a content block as a message part of the conventions; None if they define no such part."""
+    """Return a content block as a message part of the conventions; None if they do not define such a part."""
     match block:
         case m.TextBlock(text=text):
             return {"type": "text", "content": text}
