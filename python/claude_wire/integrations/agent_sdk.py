@@ -341,8 +341,8 @@ class WireTransport(SubprocessCLITransport):
     async def close(self) -> None:
         """End the CLI: close its input, after 5 s send SIGTERM, after 5 s SIGKILL. A second call does nothing.
 
-        Then remove the temporary copy of a resumed session. (It is also removed if the transport is garbage-collected, and
-        when the interpreter exits.) Afterwards, :meth:`connect` may be called again.
+        Then remove the temporary copy of a resumed session. (It is also removed if the transport is garbage-collected,
+        and when the interpreter exits.) Afterwards, :meth:`connect` may be called again.
         """
         self._ready = False
         process = self.process
@@ -401,8 +401,8 @@ class _Resumed:
     def redirect(self, message: dict[str, Any]) -> None:
         """Change the path in a ``transcript_mirror`` message to a path that the SDK knows.
 
-        The CLI writes files below the temporary directory. For transports other than its own, the SDK expects files below
-        the projects directory of ``options.env``, and would drop the message.
+        The CLI writes files below the temporary directory. For transports other than its own, the SDK expects files
+        below the projects directory of ``options.env``, and would drop the message.
         """
         path = message.get("filePath")
         if isinstance(path, str):

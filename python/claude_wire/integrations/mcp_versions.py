@@ -47,8 +47,8 @@ _exceptions: Any = exceptions
 
 _MAJOR = 2 if hasattr(mcp.types, "jsonrpc_message_adapter") else 1
 
-#: True for mcp 1, which answers a cancelled request immediately, and fails if the handler answers, too. So we do not pass
-#: ``notifications/cancelled`` to mcp 1. We cancel the handler's scope instead, and the handler answers that it was
+#: True for mcp 1, which answers a cancelled request immediately, and fails if the handler answers, too. So mcp 1 does
+#: not get ``notifications/cancelled``. We cancel the handler's scope instead, and the handler answers that it was
 #: cancelled. mcp 2 gets ``notifications/cancelled``, and drops the handler's answer.
 CANCELS_BY_SCOPE = _MAJOR == 1
 

@@ -151,8 +151,8 @@ class SpanRecorder:
         self._with_content: bool = captures_content()
         self._agents: dict[Key, _Agent] = {}
         self._tools: dict[Key, _Tool] = {}
-        # Call that started a subagent -> the subagent's parent context, and the call's start time. The subagent may write
-        # messages after the call ended.
+        # Call that started a subagent -> the subagent's parent context, and the call's start time. The subagent may
+        # write messages after the call ended.
         self._started: dict[Key, tuple[Context, int]] = {}
         # The start of the turn that has no answer yet, and its prompt; None if there is no such turn.
         self._began: int | None = None
