@@ -1,4 +1,4 @@
-"""The client of a supervisor: list, create, attach to and end sessions. An attached session is a
+"""The client of a supervisor: list sessions, create them, attach to them and end them. An attached session is a
 :class:`~claude_wire.Session`.
 """
 
@@ -98,8 +98,8 @@ def spec_of(
         mcp: MCP server -> method (``initialize``, ``tools/list``, …) -> the result that the supervisor sends while no
             client serves this MCP server.
         cost_usd: limit in US dollars. When the session's cost reaches it, the supervisor interrupts the turn.
-        asks: make the CLI ask for permission if the :class:`~claude_wire.ClaudeOptions` leave that open. The questions
-            wait for a driver.
+        asks: make the CLI ask for permission, unless the :class:`~claude_wire.ClaudeOptions` say whether it does. The
+            questions wait for a driver.
     """
     require_environment("env", env)
     require_environment("extra_env", extra_env)
@@ -116,15 +116,15 @@ def spec_of(
 
 
 class Supervisor:
-    """The client of a supervisor. Made by :func:`connect`.
+    """The client of a supervisor. :func:`connect` returns it.
 
     Each command opens and closes one connection. Use a session from :meth:`attach`, :meth:`create` or :meth:`resume`
     with ``async with``. Leaving the block closes the connection, and the CLI keeps running.
 
     Raises:
         SupervisorError: raised by each command, and by entering a session. ``error`` is the reason: ``absent`` if no
-            supervisor runs, ``timeout`` if it did not answer in time, ``lost`` if the connection ended before the
-            answer. Otherwise the supervisor refused the command.
+            supervisor runs, ``timeout`` if the supervisor did not answer in time, ``lost`` if the connection ended
+            before the answer. Otherwise the supervisor refused the command.
     """
 
     def __init__(self, folder: StrPath | None, command: Sequence[StrPath] | None, timeout: float) -> None:
@@ -181,8 +181,8 @@ class Supervisor:
 
         Args:
             session: as for :meth:`attach`.
-            env: the CLI's whole environment. None for the previous one, which the supervisor only knows if it started
-                that CLI itself, because it never writes an environment to disk.
+            env: the CLI's whole environment; None for the environment of the session's last CLI. The supervisor never
+                writes an environment to disk, so None works only if this supervisor started the last CLI.
         """
         id, after = _place(session)
         command = Resume(resume=id, after=after, role=role, env=None if env is None else dict(env))
@@ -196,7 +196,7 @@ class Supervisor:
     # --- other commands
 
     async def stop(self, session: str | None, *, grace: float = 5.0) -> Listed:
-        """End a session's CLI, and return when it ended. With None, end all CLIs and the supervisor.
+        """End a session's CLI, and wait for its end. With None, end all CLIs and the supervisor.
 
         Args:
             grace: seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
@@ -243,7 +243,7 @@ class Supervisor:
 
 
 def _place(session: str | Cursor) -> tuple[str, Cursor | None]:
-    """Split a session argument into the session's id and the cursor, if it is one. The client gets the lines after it.
+    """Return the session's id, and the cursor whose lines the client has already, or None.
 
     Raises:
         TypeError: the argument is neither an id nor a cursor.

@@ -141,7 +141,7 @@ class Connection:
 
     def __init__(self, way: Transport) -> None:
         self.way = way
-        # The bytes after the answer, in the chunk that the answer ended in.
+        # Bytes that arrived with the answer, but after its line feed.
         self._rest = b""
 
     async def ask(self, command: Command, kind: type[A], seconds: float) -> A:
@@ -156,7 +156,7 @@ class Connection:
             try:
                 await self.way.send(msgspec.json.encode(command) + b"\n")
             except OSError:
-                pass  # the supervisor refused the connection, and its answer says why
+                pass  # the supervisor refused the connection; read its answer, which gives the reason
             line = await self._first_line()
         if scope.cancelled_caught:
             raise SupervisorError("timeout", f"the supervisor has not answered within {seconds:g} seconds")

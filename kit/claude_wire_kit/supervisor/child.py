@@ -1,7 +1,7 @@
 """A CLI that the supervisor runs. Its pipes never block, and the kernel kills it when the supervisor ends.
 
-The kernel sends that signal (PR_SET_PDEATHSIG) when the thread that spawned the CLI ends, not when the process ends. So
-the thread of the supervisor's event loop spawns all CLIs.
+The kernel kills the CLI (PR_SET_PDEATHSIG) when the thread that spawned it ends, not when the process ends. So the
+thread of the supervisor's event loop spawns all CLIs.
 
 The kernel reuses pids, so before sending a signal, this module proves that the process is ours:
 
@@ -36,7 +36,7 @@ _PR_SET_PDEATHSIG = 1
 MARK_VARIABLE = "CLAUDE_WIRE_SUPERVISOR_PROCESS"
 #: Seconds between killing a process group and looking again for survivors.
 PASS_SECONDS = 0.05
-#: How many times to search one group for survivors. A killed process may have started another one just before.
+#: How many times to search one group for survivors: a process may start another one just before it is killed.
 MAX_PASSES = 100
 
 
@@ -125,13 +125,13 @@ class Child:
         return self._popen.poll()
 
     def end_input(self) -> None:
-        """Close the input, so that the CLI finishes and ends. A second call does nothing."""
+        """Close the input. The CLI then finishes its work and exits. A second call does nothing."""
         if self._popen.stdin is not None and self.stdin is not None:
             self._popen.stdin.close()
             self.stdin = None
 
     def end_output(self) -> None:
-        """Close the output after its end. A second call does nothing."""
+        """Close the output, after the CLI closed its end. A second call does nothing."""
         if self._popen.stdout is not None:
             self._popen.stdout.close()
             self.stdout = None
@@ -144,7 +144,7 @@ class Child:
             os.killpg(self.pid, number)
 
     def close(self) -> None:
-        """Close all descriptors. A process that still runs is killed, with its group. A second call does nothing."""
+        """Close all descriptors. Kill the process, with its group, if it still runs. A second call does nothing."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -186,11 +186,11 @@ def _stat(pid: int) -> list[bytes] | None:
 
 
 def end_leftover(pid: int, began: int | None, mark: str) -> bool:
-    """Kill what an earlier supervisor's CLI left: the process and its group. Returns False if nothing was left.
+    """Kill the processes that an earlier supervisor's CLI left: the CLI and its group. Return False if none was left.
 
     Args:
-        pid, began, mark: from the :class:`Child` of the CLI. A group without a process that they prove is left alone
-            (see the module).
+        pid, began, mark: from the :class:`Child` of the CLI. They must prove a process of the group (see the module).
+            Otherwise the group stays alive.
     """
     found = False
     for _ in range(MAX_PASSES):

@@ -5,12 +5,12 @@ from the journal's file, so a slow client costs no memory. A connection is in on
 
 =========  ==================================================================================================
 ASKING     The client sends commands, and has not attached.
-LEVEL      The client has all complete lines, and all frames of the supervisor.
+LEVEL      The client was sent all complete lines and all frames.
 BEHIND     The socket was full. The connection remembers which byte of the journal it must send next.
 CLOSED     The socket is closed.
 =========  ==================================================================================================
 
-A frame of the supervisor is sent between two lines, so it waits until a partly sent line is complete.
+A frame goes between two lines. While a line is partly sent, frames wait.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ if TYPE_CHECKING:
 
 #: Maximum bytes in one line from a client, such as a prompt with pictures or a new session's ``initialize``.
 MAX_LINE_BYTES = 64 * 1024 * 1024
-#: A client that is behind and reads nothing for this many seconds is disconnected. It may attach again.
+#: The supervisor disconnects a client that is behind and reads nothing for this many seconds. The client may attach
+#: again.
 STALLED_SECONDS = 60.0
 #: Maximum bytes of frames waiting to be sent to one client. Above it the supervisor disconnects the client.
 MAX_FRAME_BYTES = 1024 * 1024
-#: If more bytes of frames are waiting, frames with the CLI's standard error are dropped. The journal still has them.
+#: If more bytes of frames are waiting, the supervisor drops frames with the CLI's standard error. The journal has it.
 MAX_STDERR_BYTES = MAX_FRAME_BYTES // 2
 #: The place of a frame that does not wait for a line: the start of the journal.
 _AT_ONCE = Place(0, 0)
@@ -67,10 +68,10 @@ class Owner(Protocol):
         """Carry out a command."""
 
     def closed(self, connection: Connection) -> None:
-        """The connection was closed."""
+        """Forget a closed connection."""
 
     def journal_damaged(self, connection: Connection) -> None:
-        """The journal lost bytes that were not sent yet. The connection is about to close."""
+        """Log that the journal lost bytes before they were sent. The connection closes afterwards."""
 
 
 class Connection:
@@ -86,11 +87,12 @@ class Connection:
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._splitter = LineSplitter(max_line_bytes=MAX_LINE_BYTES, keepends=True)
-        # Lines from the client that are waiting until the CLI has room, or until the previous command is answered.
+        # Lines from the client that wait for room in the CLI's input, or for the answer to the previous command.
         self._lines: deque[bytes] = deque()
         self._reads = self._awaits = False
         self._number = 0
-        # Send order: 1. the rest of a partly sent write; 2. frames whose place was reached; 3. journal lines.
+        # Send order: 1. `_out`, the rest of a partly sent frame; 2. frames whose place in the journal was reached;
+        # 3. journal lines.
         self._out = bytearray()
         self._frames: deque[tuple[Place, bytes]] = deque()
         self._frame_bytes = 0
@@ -106,10 +108,10 @@ class Connection:
         self.managed: ManagedSession | None = None
         self.read_on()
 
-    # --- what the client sends
+    # --- from the client
 
     def read_on(self) -> None:
-        """Start or stop reading from the client, depending on whether its lines can be handled."""
+        """Read from the client only while the supervisor can handle its lines."""
         wanted = self._takes()
         if self.state is State.CLOSED or wanted is self._reads:
             return
@@ -126,7 +128,11 @@ class Connection:
         return not self.managed.waits_for(self)
 
     def await_answer(self, *, awaits: bool) -> None:
-        """Note that a command will be answered later (True), or was answered (False). Others wait until then."""
+        """Hold further commands back while the answer to a command is pending.
+
+        Args:
+            awaits: True when a command waits for its answer; False when the answer was sent.
+        """
         self._awaits = awaits
         self.read_on()
 
@@ -163,7 +169,7 @@ class Connection:
                 self.managed.sent(self, self._number, line)
         self.read_on()
 
-    # --- what the client gets
+    # --- to the client
 
     def follow(self, managed: ManagedSession, place: Place, answer: Any) -> None:
         """Answer a command that attaches, then send the session's lines from ``place`` on.
@@ -334,7 +340,7 @@ class Connection:
 
     @property
     def is_gone(self) -> bool:
-        """Return True if the client closed its end while the supervisor was not reading from it."""
+        """Return True if the client closed the connection while the supervisor does not read from it."""
         if self._reads or self.state is State.CLOSED:
             return False
         poll = select.poll()
@@ -342,7 +348,7 @@ class Connection:
         return bool(poll.poll(0))
 
     def disconnect_slow(self, message: str) -> None:
-        """Disconnect a client that is too slow. If no line is partly sent, first send a ``Cut`` with its cursor."""
+        """Disconnect a client that reads too slowly. Unless a line is partly sent, send a :class:`Cut` first."""
         if self.managed is not None and self._part is not None and not self._out and self._at_line_start():
             line = self.managed.journal.line_at(Place(self._part_number, self._offset)) - 1
             frame = Cut(Cursor(self.managed.id, self.managed.epoch, line), message)

@@ -56,7 +56,7 @@ class CostLimit:
 
     @property
     def reason(self) -> str:
-        """Say why no prompts are accepted. Empty while they are accepted."""
+        """Say why the session refuses prompts. Empty below the limit."""
         if self._cost < self._most:
             return ""
         return f"the session has cost ${self._cost:.2f}, and may cost ${self._most:.2f} (limit: cost_usd)"
@@ -94,7 +94,7 @@ class CostLimit:
             self._reached(self._cost)
 
     def _ask(self, request: GetUsageRequest | InterruptRequest) -> bool:
-        """Send a request. Returns False if it was not sent because the journal could not be written."""
+        """Send a request. Return False if the journal cannot be written, so the request was not sent."""
         self._asked += 1
         try:
             self._send(encode(ControlRequest(request_id=f"{PREFIX}{self._asked}", request=request)))

@@ -52,9 +52,9 @@ __all__ = ["Daemon", "Limits"]
 
 #: Maximum number of connections that the kernel queues until the supervisor accepts them.
 BACKLOG = 128
-#: The interval between ticks. A tick disconnects stalled clients and writes the order of lines.
+#: Seconds between ticks. A tick disconnects stalled clients and writes the rows of ``order.jsonl``.
 TICK_SECONDS = 5.0
-#: The interval between attempts to accept a connection while no descriptor is free.
+#: Seconds between attempts to accept a connection while no descriptor is free.
 ACCEPT_AGAIN_SECONDS = 1.0
 
 
@@ -75,7 +75,7 @@ class Daemon:
             folder, self._limits, syncs=syncs, descriptors=self._descriptors[0], ended=self._on_end
         )
         self._connections: set[Connection] = set()
-        # Session id -> connections that are waiting for its end. The key None stands for the end of all sessions.
+        # Session id -> the connections that wait for the session's end. Key None: they wait for the supervisor's end.
         self._waiting: dict[str | None, list[Connection]] = {}
 
     async def run(self, started: Callable[[], object] = lambda: None) -> None:
@@ -91,7 +91,7 @@ class Daemon:
         """
         self._loop = asyncio.get_running_loop()
         self._over = self._loop.create_future()
-        # A session needs seven descriptors, a client one.
+        # A session needs seven descriptors, and a client needs one.
         raise_descriptors()
         self._sessions.recover()
         self._spare = socket.socket(socket.AF_UNIX)
@@ -160,7 +160,7 @@ class Daemon:
         self._connections.add(Connection(client, self))
 
     def _refuse_with_spare(self) -> None:
-        """Accept the oldest waiting client with the spare descriptor, and refuse it. Called when none is free."""
+        """Free the spare descriptor to accept the oldest waiting client, and refuse it. No other descriptor is free."""
         self._spare.close()
         with suppress(OSError):
             client, _ = self._listener.accept()
@@ -276,7 +276,7 @@ class Daemon:
             self._follow(connection, managed, command)
 
     def _place(self, managed: ManagedSession, command: Create | Attach | Resume) -> tuple[int, Place]:
-        """Return the number of the first line that an attaching client gets, and its place in the journal.
+        """Return the number of the first line for a client that attaches, and the line's place in the journal.
 
         Raises:
             RefusedError: another client is the driver, or the journal does not have the lines.
@@ -323,7 +323,7 @@ class Daemon:
         managed = self._sessions.open(command.resume)
         try:
             if not command.detach and not managed.runs:
-                self._place(managed, command)  # refuse before anything is started
+                self._place(managed, command)  # refuse before the CLI is started
             self._answer(connection, self._sessions.resume(command.resume, command.env), command)
         finally:
             self._sessions.let_go(managed)

@@ -1,10 +1,10 @@
 """The supervisor protocol's frames: the lines that clients and the supervisor exchange besides the CLI's lines.
 
-Each frame is one JSON object on a line. A client sends commands, and the supervisor answers each with one frame. One
-key names the command: ``create``, ``attach``, ``resume``, ``list``, ``stop``, ``remove``, ``rename`` or ``prewarm``.
-After the answer to ``attach``, ``create`` or ``resume``, the client gets the CLI's lines unchanged, each once, and a
-driver's lines go to the CLI. The supervisor sends its own frames between the CLI's lines. Their type begins with
-``supervisor_``, and they have no line number.
+Each frame is a JSON object on one line. A client sends commands such as ``{"list":{}}``, and the supervisor answers
+each command with one frame. One key names the command: ``create``, ``attach``, ``resume``, ``list``, ``stop``,
+``remove``, ``rename`` or ``prewarm``. After the answer to ``attach``, ``create`` or ``resume``, the client gets each of
+the CLI's lines once, unchanged, and the lines of a driver go to the CLI. Between the CLI's lines, the supervisor sends
+frames whose type begins with ``supervisor_``. These frames have no line number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOTHING = msgspec.Raw(b"null")
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """A client's position in a session's output. It is all that the client needs to attach again.
+    """A client's position in a session's output. With a cursor, a client attaches again and misses no line.
 
     Attributes:
         id: the session's id in the supervisor.
@@ -45,12 +45,12 @@ class Life(Enum):
     """The state of a session.
 
     ========  ==============================================================================================
-    STARTING  The CLI is running, but did not answer ``initialize`` yet.
+    STARTING  The CLI is running, but has not answered ``initialize`` yet.
     IDLE      No turn is under way, no subagent is working in the background, and no question is open.
     RUNNING   A turn is under way, a prompt is waiting, or a subagent is working in the background.
     ASKING    A question of the CLI is open.
-    ENDED     The CLI ended by itself or was stopped. The session can be resumed.
-    LOST      The CLI ended with its supervisor. The session can be resumed. ``Ended`` reports an interrupted turn.
+    ENDED     The CLI ended by itself, or a client stopped it. Clients can resume the session.
+    LOST      The CLI ended with its supervisor. Clients can resume the session. ``Ended`` reports an interrupted turn.
     ========  ==============================================================================================
     """
 
@@ -75,7 +75,7 @@ class Serves(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Started(Serves, frozen=True, kw_only=True):
-    """The callbacks that a session's CLI was started with. Later drivers cannot change them.
+    """The callbacks that ``initialize`` registered with a session's CLI. Later drivers cannot change them.
 
     Attributes:
         hooks, mcp: the hooks that the CLI calls, and the MCP servers that it asks a driver for.
@@ -90,7 +90,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="su
 
     Attributes:
         exit_code: the exit code, negative for a signal; None if the CLI ended with its supervisor.
-        unfinished: what the end interrupted, in words: a turn, or a working subagent. Empty between runs.
+        unfinished: the work that the end interrupted, such as "in the middle of a turn". Empty between runs.
         owed: uuids of prompts without a result. The supervisor does not send them again.
         died: ids of questions that nobody answered.
         calls: ids of tool calls without a result. The tools may have run.
@@ -116,7 +116,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
         driver: whether the session has a driver.
         life: the state of the session.
         turn: whether a turn is under way.
-        subagents: ids of the subagents in the background. Very long ids are left out.
+        subagents: ids of the subagents in the background, without ids of more than 128 characters.
         open: the CLI's questions without an answer, as control requests.
         settled: ids of the newest questions that no longer need an answer.
         owed: uuids of prompts without a result.
@@ -124,10 +124,10 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
         initialized: the CLI's answer to ``initialize``, or JSON's ``null`` before it.
         handshakes: MCP server -> the CLI's ``initialize`` and ``notifications/initialized`` messages to this server.
         ended: how the CLI ended; None while it is running.
-        started: the callbacks that the CLI was started with. None from an older supervisor, or if the names together
-            are longer than 1 MiB.
-        mark: a random text at the end of each frame of this connection. The CLI does not know it, so it cannot write a
-            line that looks like a frame (see :func:`end_of_frames`).
+        started: the callbacks that ``initialize`` registered with the CLI. None from an older supervisor, or if the
+            names together have more than 1,048,576 characters.
+        mark: a random text at the end of each frame of this connection. The CLI does not know the mark, so its lines
+            cannot pass for frames (see :func:`end_of_frames`).
     """
 
     id: str
@@ -152,13 +152,13 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class Accepted(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_accepted"):
-    """The first ``lines`` lines of this connection are in the journal, except those that a :class:`Refused` named."""
+    """The supervisor wrote the first ``lines`` lines of this connection to the journal, except the refused ones."""
 
     lines: int
 
 
 class Refused(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_refused"):
-    """The supervisor refused a line of this connection. It is not in the journal, and the CLI does not get it."""
+    """The supervisor refused a line of this connection. Neither the journal nor the CLI gets the line."""
 
     line: int
     reason: str
@@ -172,15 +172,17 @@ class Driver(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_driv
 
 
 class Cut(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_cut"):
-    """The connection ends because the client read too slowly. The client can attach again at ``cursor``."""
+    """The supervisor disconnects a client that read too slowly. The client can attach again at ``cursor``."""
 
     cursor: Cursor
     message: str
 
 
 class Blocked(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_blocked"):
-    """The journal cannot be written, so the supervisor does not read from the CLI. An empty ``message`` means that it
-    is reading again.
+    """The supervisor cannot write the journal, for example because the disk is full, so it does not read from the CLI.
+
+    Attributes:
+        message: the reason. Empty when the supervisor reads again.
     """
 
     message: str
@@ -200,7 +202,7 @@ class Stderr(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_stde
     text: str
 
 
-# --- what a client asks
+# --- commands
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -251,13 +253,13 @@ class Attach(_Role, frozen=True):
     """Attach to a session, as a viewer or as its driver. The answer is :class:`Attached`.
 
     Attributes:
-        tail: instead of ``after``: begin with the first line that starts in the last ``tail`` bytes of the journal, or
-            with the last line if that is longer.
+        tail: instead of ``after``: begin with the first line that starts in the last ``tail`` bytes of the journal. If
+            the last line is longer, begin with the last line.
         before: count the bytes of ``tail`` back from the line with this number instead of the end of the journal.
     """
 
     attach: str
-    # Not encoded unless set, because an older supervisor refuses unknown fields.
+    # UNSET fields are not encoded, because an older supervisor refuses unknown fields.
     tail: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
     before: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
 
@@ -349,7 +351,7 @@ def command_of(line: bytes) -> Command:
     return msgspec.json.decode(line, type=_COMMANDS[names[0]])
 
 
-# --- what the supervisor answers
+# --- answers
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_session"):
@@ -391,10 +393,10 @@ class Failed(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", 
     """A command cannot be carried out. The connection is ready for the next command.
 
     Attributes:
-        error: ``epoch`` (with ``line``, the journal's last line), ``gone`` (with ``first``, its first line),
+        error: ``epoch`` (with ``line``, the journal's last line), ``gone`` (with ``first``, the journal's first line),
             ``unknown`` (no session has this id), ``driver`` (another client drives), ``running`` (the session's CLI
-            runs), ``environment`` (the supervisor knows none), ``start``, ``limit``, ``version``, ``command`` (the line
-            is not a command), ``refused``, ``system``.
+            runs), ``environment`` (the supervisor does not know the CLI's environment), ``start``, ``limit``,
+            ``version``, ``command`` (the line is not a command), ``refused``, ``system``.
         message: the reason, for people.
     """
 
@@ -436,7 +438,7 @@ _decoder: msgspec.json.Decoder[SessionFrame] = msgspec.json.Decoder(SessionFrame
 def end_of_frames(mark: str) -> bytes:
     """Return the end of each frame of a connection, without its line feed.
 
-    Without the mark, a CLI could write a line that looks like a frame. Each connection has another random mark.
+    The end has the connection's random mark. Without a mark, a CLI could write a line that passes for a frame.
     """
     return b',"mark":"%b"}' % mark.encode() if mark else b""
 

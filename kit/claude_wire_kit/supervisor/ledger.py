@@ -1,10 +1,10 @@
 """Keep track of one managed session's open questions, prompts and driver. Does no I/O.
 
-:class:`Ledger` gets each of the CLI's messages whose kind is in :data:`MARKS`. It also gets each line that a client
-sends, and decides whether the line is written to the CLI.
+The session passes two things to its :class:`Ledger`: the CLI's messages whose kind is in :data:`MARKS`, and each line
+that a client sends. The ledger decides which of the clients' lines go to the CLI.
 
-Its :class:`~claude_wire.protocol.HostProtocol` keeps the questions, prompts and turns. A question stays open while no
-client is attached, and each new driver gets it. It is settled as soon as the journal has an answer.
+The ledger's :class:`~claude_wire.protocol.HostProtocol` keeps the questions, prompts and turns. A question stays open
+while no client is attached, and each new driver gets it. Once the journal has an answer, the question is settled.
 
 A session has at most one driver, the only client that may send lines. All other clients are viewers.
 """
@@ -48,7 +48,8 @@ MAX_QUESTION_BYTES = 16 * 1024 * 1024
 MAX_INITIALIZED_BYTES = 8 * 1024 * 1024
 #: Maximum size in bytes of all MCP handshake messages that are kept for one session.
 MAX_HANDSHAKE_BYTES = 1024 * 1024
-#: MCP methods whose results are kept. The CLI calls them only once, and later drivers' servers return the same results.
+#: The ledger keeps the results of these MCP methods, because the CLI calls each of them once. The servers of later
+#: drivers would return the same results.
 HANDSHAKE = frozenset(("initialize", "tools/list", "prompts/list", "resources/list", "resources/templates/list"))
 #: The kinds of lines that a ledger decodes. All other lines stay bytes.
 MARKS: tuple[KindName, ...] = (
@@ -61,8 +62,8 @@ MARKS: tuple[KindName, ...] = (
     "command_lifecycle",
     *TASK_KINDS,
 )
-#: Types of client lines that the ledger has rules for. If a line of one of these types cannot be decoded, it is
-#: refused: the CLI might still understand it, and the ledger would not know what it did.
+#: Types of client lines that change the ledger. The ledger refuses such a line if it cannot decode the line: the CLI
+#: might still understand it, for example as a prompt that the ledger does not know.
 RULED: dict[str, type[Any]] = {
     "user": UserMessage,
     "control_request": ControlRequest,
@@ -77,13 +78,13 @@ class Verdict(Enum):
 
     #: The line goes into the journal, and to the CLI.
     WRITE = "write"
-    #: The line is a prompt whose uuid was sent before, or an answer to a settled question. It is acknowledged, but not
-    #: written.
+    #: The line is a prompt whose uuid was sent before, or an answer to a settled question. The client gets
+    #: ``Accepted``, but the CLI does not get the line.
     KNOWN = "known"
-    #: The line is refused: it comes from a viewer, cannot be decoded, or is a prompt without a uuid, an ``initialize``,
-    #: or an answer to a question that was not kept.
+    #: The client gets ``Refused``: it is a viewer, or its line cannot be decoded, or the line is a prompt without a
+    #: uuid, an ``initialize``, or an answer to a question that was too large to keep.
     REFUSE = "refuse"
-    #: The CLI's input ends.
+    #: The line is :data:`END_INPUT`: close the CLI's input.
     END_INPUT = "end input"
 
 
@@ -121,12 +122,12 @@ class Ledger:
             for server, results in (declared or {}).items()
             for method, result in results.items()
         }
-        # Size in bytes of the kept messages and results, without declared results. In total, and by (server, method);
-        # the method is None for the CLI's own messages.
+        # Size in bytes of the kept messages and results: in total, and by (server, method). The CLI's own messages
+        # count under the method None. Declared results do not count.
         self._handshake_bytes = 0
         self._handshake_sizes: dict[tuple[str, Any], int] = {}
 
-    # --- what there is
+    # --- state
 
     @property
     def life(self) -> Life:
@@ -152,12 +153,12 @@ class Ledger:
         return bool(self.unfinished())
 
     def unfinished(self) -> str:
-        """Say what would be unfinished if the output ended now. Empty between runs."""
+        """Describe the interruption if the output ended now, such as "in the middle of a turn". Empty between runs."""
         return self.protocol.run.unfinished()
 
     @property
     def is_full(self) -> bool:
-        """Return True if so many questions are open that nothing more should be read from the CLI."""
+        """Return True if so many questions are open that the supervisor must not read from the CLI."""
         questions = self.protocol.questions
         return len(questions) >= MAX_OPEN or questions.open_bytes >= MAX_OPEN_BYTES
 
@@ -166,10 +167,10 @@ class Ledger:
         """The uuids of prompts without a result."""
         return self.protocol.run.owed
 
-    # --- what the CLI says
+    # --- messages from the CLI
 
     def received(self, message: Any) -> bytes | None:
-        """Handle a message from the CLI. If the supervisor itself answers this message, return the answer as a line."""
+        """Handle a message from the CLI. If the supervisor itself answers it, return the answer as a line."""
         if isinstance(message, ControlResponse):
             if message.request_id == INITIALIZE_ID:
                 line = encode(message)[:-1]
@@ -202,7 +203,9 @@ class Ledger:
         return None
 
     def _answer_for_nobody(self, question: Question) -> bytes | None:
-        """Answer an MCP request to a server that no driver runs. Marks the request as answered."""
+        """Return the answer to an MCP request whose server no driver runs, and mark the request as answered. None if a
+        driver must answer.
+        """
         body = question.body
         if not isinstance(body, McpMessageRequest) or self._is_served(body.server_name):
             return None
@@ -235,7 +238,7 @@ class Ledger:
         died = [short_id(str(question.id)) for question in self.protocol.end()]
         return Ended(exit_code=exit_code, unfinished=unfinished, owed=owed, died=died)
 
-    # --- what a client says
+    # --- lines from clients
 
     def look_at(self, line: bytes, *, is_driver: bool) -> Taken:
         """Decide what happens to a client's line. Changes no state; call :meth:`written` after writing it."""
@@ -279,8 +282,10 @@ class Ledger:
         return Taken(Verdict.WRITE, message=message)
 
     def written(self, message: Any) -> None:
-        """Note that a message to the CLI is in the journal. A prompt waits for a result; an answer settles its
-        question.
+        """Note that a line to the CLI is in the journal: a prompt now waits for a result, an answer settles a question.
+
+        Args:
+            message: the decoded line.
         """
         if isinstance(message, UserMessage):
             self.remember_prompts([message.uuid] if message.uuid else [])
@@ -292,15 +297,17 @@ class Ledger:
                 self.protocol.send_answer(question)
 
     def remember_prompts(self, uuids: Iterable[str]) -> None:
-        """Note prompts that are already in the journal. A client that sends one again does not repeat it."""
+        """Note the uuids of prompts in the journal. :meth:`look_at` then answers KNOWN if a client sends one again."""
         for uuid in uuids:
             self._prompts.add(uuid)
 
     # --- the driver
 
     def drive(self, serves: Serves | None) -> Iterator[bytes]:
-        """Change the driver to one that serves ``serves``; None for no driver. Yields the supervisor's answers to open
-        MCP requests whose server is no longer served.
+        """Replace the driver. Yields answers to the open MCP requests for servers that the new driver does not run.
+
+        Args:
+            serves: the new driver's hooks and MCP servers; None for no driver.
         """
         self._serves = serves
         self._was_driven |= serves is not None
@@ -333,7 +340,11 @@ class Ledger:
             self._answers[body.server_name, method] = response["result"]
 
     def _has_room(self, key: tuple[str, Any], value: Any, *, replaces: bool) -> bool:
-        """Reserve room for a value; with ``replaces``, first free the key's earlier values. Returns False if full."""
+        """Reserve room for a value, below :data:`MAX_HANDSHAKE_BYTES`. Return False if there is no room.
+
+        Args:
+            replaces: free the room of the key's earlier values.
+        """
         before = self._handshake_sizes.get(key, 0)
         size = len(msgspec.json.encode((key, value))) + (0 if replaces else before)
         if self._handshake_bytes - before + size > MAX_HANDSHAKE_BYTES:

@@ -1,4 +1,4 @@
-"""Separate a supervised session's lines into the CLI's lines and the supervisor's frames. Sans-IO."""
+"""Separate the stream of a supervisor's session into the CLI's lines and the supervisor's frames. Does no I/O."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 from claude_wire_kit.supervisor.frames import Cut, Ended, SessionFrame, end_of_frames, frame_of
 
-#: This many bytes of a line are enough to know whether the line begins like a frame.
+#: The first 64 bytes of a line show whether the line begins like a frame.
 SURE_BYTES = 64
-#: Maximum size in bytes of a frame. A supervisor's frames have at most 1 MiB. A longer line is treated as a CLI line.
+#: A line with more bytes is a line of the CLI. A supervisor's frames have at most 1 MiB.
 MAX_FRAME_LINE_BYTES = 4 * 1024 * 1024
 
 _MARK = b'"supervisor_'
@@ -22,14 +22,15 @@ _FRAME = re.compile(rb'[ \t]*\{[ \t]*"type"[ \t]*:[ \t]*"supervisor_')
 class SupervisorLines:
     """Removes the supervisor's frames from a stream, leaving the CLI's lines.
 
-    :meth:`take` gets chunks, cut anywhere, and returns the same bytes without frames. It replaces a blank line from
-    the CLI with a ``keep_alive`` message. So each journal line is one message, and counting messages counts lines.
+    :meth:`take` gets chunks, cut anywhere, and returns the same bytes without frames. It replaces a blank line of the
+    CLI with a ``keep_alive`` message. So each line of the journal is one message, and the number of messages is the
+    number of lines.
 
     Args:
         after: the number of the line before the first line of the stream.
         last: if the CLI has ended, the number of its last line.
         ended: if the CLI has ended, its frame; the stream then ends with the line ``last``. None while the CLI runs.
-        mark: the end of each frame. A line without it is the CLI's, even if it begins like a frame.
+        mark: the ``mark`` of :class:`Attached`. A line without the mark is the CLI's, even if it begins like a frame.
     """
 
     def __init__(self, after: int, last: int = 0, ended: Ended | None = None, mark: str = "") -> None:
@@ -38,7 +39,7 @@ class SupervisorLines:
         self.line: int = after
         #: The frames found so far. The caller empties this list.
         self.found: list[SessionFrame] = []
-        #: The frame that ended the stream, or None. Everything after it is dropped.
+        #: The frame that ended the stream, or None. :meth:`take` drops all bytes after this frame.
         self.end: Ended | Cut | None = ended if after >= last else None
         self._last = last
         self._ended = ended
@@ -89,7 +90,7 @@ class SupervisorLines:
         return _BLANK_LINE.sub(b"\n" + _FILLING, piece)
 
     def _frame(self, data: bytes, at: int) -> int:
-        """Return the end of the frame at ``at``: ``at`` itself if it is not a frame, -1 if that needs more bytes."""
+        """Return where the frame at ``at`` ends: ``at`` if no frame begins there, -1 if only more bytes can show it."""
         end = data.find(b"\n", at)
         if _FRAME.match(data, at) is None:
             return -1 if end < 0 and len(data) - at < SURE_BYTES else at
@@ -105,7 +106,7 @@ class SupervisorLines:
         return end + 1
 
     def _lines_end(self, data: bytes, at: int) -> int:
-        """Return where the CLI's lines from ``at`` on end: before the next frame, or before a line that may be one."""
+        """Return where the CLI's lines after ``at`` end: before the next line that is a frame, or may become one."""
         mark = data.find(_MARK, at)
         while mark >= 0:
             begins = data.rfind(b"\n", max(at, mark - SURE_BYTES), mark) + 1

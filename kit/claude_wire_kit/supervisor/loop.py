@@ -1,8 +1,8 @@
 """The supervisor's event loop. It calls the reader of a ready descriptor right after ``epoll``.
 
-asyncio's own loop creates a handle for each ready descriptor and calls it in a later step. A supervisor mostly sleeps
-until one CLI writes one line. After a sleep, each interpreter step takes much longer than in a busy loop, so it is
-worth skipping one.
+asyncio's own loop creates a handle for each ready descriptor and calls the handle in a later step. A supervisor mostly
+sleeps until one CLI writes one line. After a sleep, each step of the interpreter takes much longer than in a busy loop,
+so one step less is worth this module.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def _number(fd: FileDescriptorLike) -> int:
 
 
 class _Selector(selectors.EpollSelector):
-    """Calls the readers itself. Writers and the loop's own descriptors are in asyncio's epoll, which is itself one
-    descriptor in the epoll of the readers.
+    """Calls the readers itself. It has two epolls: one for the readers, and asyncio's own for the writers and the
+    loop's other descriptors. The second epoll is a descriptor of the first one.
     """
 
     def __init__(self, on_error: Callable[[dict[str, Any]], object]) -> None:
@@ -62,7 +62,7 @@ class _Selector(selectors.EpollSelector):
     def remove(self, fd: int) -> bool:
         if self._readers.pop(fd, None) is None:
             return False
-        with suppress(OSError):  # it was already closed, which removed it
+        with suppress(OSError):  # the descriptor was closed, which removed it from the epoll
             self._epoll.unregister(fd)
         return True
 

@@ -1,8 +1,8 @@
 """One of the supervisor's sessions: a CLI, its journal, its ledger, and the attached clients.
 
-A chunk of output is first written to the journal, then sent to each client, then given to the ledger. One thread does
-all of that, so clients and ledger see the journal's order. The file ``order.jsonl``, with the time of each line, is
-written later, for many lines in one write, because no client needs it.
+The session writes a chunk of output to the journal, then sends it to each client, then passes it to the ledger. One
+thread does all three, so clients and ledger see the lines in the journal's order. No client needs ``order.jsonl``, the
+file with the time of each line, so the session writes it later, for many lines at a time.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ if TYPE_CHECKING:
 
 #: Maximum bytes in one read from a CLI: the size of its pipe.
 CHUNK_BYTES = 64 * 1024
-#: The largest possible size of a pipe, in bytes. After a CLI ended, at most this much is read from its pipe.
+#: Maximum bytes to read from the pipe of a CLI that has ended: a pipe cannot be larger.
 MAX_PIPE_BYTES = 1024 * 1024
-#: The interval between attempts to write to a full disk.
+#: Seconds between attempts to write to a full disk.
 RETRY_SECONDS = 1.0
-#: The order is written once it is missing for this many lines, and at each tick of the supervisor. Writing it for each
-#: line would take a fifth of a line's processor time.
+#: The session writes the rows of ``order.jsonl`` once this many lines have no row, and at each tick of the supervisor.
+#: One write for each line would add a fifth to the processor time of a line.
 MAX_UNORDERED = 64
-#: Beginnings of lines that the ledger does not need. Most reads return one line, and then this check is faster than the
-#: decoder's filter.
+#: The ledger ignores lines that begin like this. Most reads return one line, and for one line this check is faster than
+#: the decoder's filter.
 PASSED_OVER = (b'{"type":"stream_event",', b'{"type":"assistant",', b'{"type":"user",')
-#: ``supervisor_ended`` has at most this many bytes from the end of the CLI's standard error.
+#: ``supervisor_ended`` reports at most this many bytes, the last ones, of the CLI's standard error.
 TAIL_BYTES = 8 * 1024
 
 #: Decodes lines for the ledgers of all sessions. Each session feeds whole lines, so it keeps no state between calls.
@@ -75,7 +75,7 @@ _decoder: Decoder[Any] = Decoder(only=MARKS, on_invalid="return")
 
 
 class SessionClient(Protocol):
-    """What a session needs from an attached client."""
+    """A client that is attached to a session."""
 
     @property
     def part_number(self) -> int | None:
@@ -86,13 +86,15 @@ class SessionClient(Protocol):
         """Send new whole lines. The journal has them at offset ``start``; read them there if ``chunk`` is None."""
 
     def send_frame(self, frame: Any, /, *, behind: Place = ...) -> None:
-        """Send a frame after all lines before the place ``behind`` in the journal; by default, before waiting lines."""
+        """Send a frame after the journal's lines before the place ``behind``. By default, send it before all lines that
+        are still waiting.
+        """
 
     def disconnect_slow(self, reason: str, /) -> None:
-        """Disconnect the client. It may attach again."""
+        """Disconnect the client because it reads too slowly. The client may attach again."""
 
     def read_on(self) -> None:
-        """Start or stop reading from the client, depending on whether its lines can be handled."""
+        """Read from the client only while the CLI has room for its lines."""
 
     def close(self) -> None:
         """Disconnect the client."""
@@ -120,7 +122,7 @@ class ManagedSession:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._child: Child | None = None
-        # The end of the last line that was delivered to the ledger and the clients.
+        # The part and the offset of `delivered_position`.
         self._part_number, self._delivered_end = journal.number, journal.last.output.end if journal.number else 0
         #: The number of the next line to deliver to the ledger and the clients: the line at :attr:`delivered_position`.
         self.next_line: int = journal.next
@@ -136,7 +138,7 @@ class ManagedSession:
         self._stderr = b""  # the end of standard error
         self._retry: asyncio.TimerHandle | None = None
 
-    # --- what it is
+    # --- state
 
     @property
     def id(self) -> str:
@@ -176,10 +178,10 @@ class ManagedSession:
             driver=self.driver is not None,
         )
 
-    # --- the process
+    # --- the CLI
 
     def start(self, child: Child) -> None:
-        """Take over a new CLI: read its output, and send ``initialize``. The journal must have a new part for it.
+        """Begin to read a new CLI's output, and send ``initialize``. Call :meth:`Journal.begin` first.
 
         Raises:
             OSError: the journal cannot be written. The caller must close the process.
@@ -211,7 +213,7 @@ class ManagedSession:
             self._cost = CostLimit(self.record.cost_usd, self._write, self._cost_reached, self.ledger.works)
 
     def _read(self) -> None:
-        """Start or stop reading the CLI's output: stop while the journal is blocked or too many questions are open."""
+        """Read the CLI's output, except while the journal is blocked or too many questions are open."""
         child = self._child
         if child is None or child.stdout is None:
             return
@@ -236,7 +238,9 @@ class ManagedSession:
             self._reads = False
 
     def _received(self, data: bytes) -> None:
-        """Write a chunk of output to the journal and deliver it. With b"", try again to write what was left over."""
+        """Write a chunk of output to the journal and deliver it. With b"", try again to write the bytes that the full
+        disk refused.
+        """
         try:
             self.journal.add_output(data)
         except OSError as error:
@@ -247,7 +251,7 @@ class ManagedSession:
             self.write_order()
 
     def write_order(self) -> None:
-        """Write the order of the lines since the last call, unless the journal cannot be written."""
+        """Write the rows of ``order.jsonl`` for the lines since the last call, unless the disk is full."""
         if not self.journal.is_blocked:
             try:
                 self.journal.add_order()
@@ -352,12 +356,14 @@ class ManagedSession:
             self._send_all(Stderr(data.decode(errors="replace")))
 
     def _on_exit(self, child: Child) -> None:
-        """Handle the end of the CLI: read the rest of its pipes. A process that it started may still hold them open."""
+        """Handle the CLI's exit: read the rest of its pipes, without waiting for their end. A process that the CLI
+        started may still hold them open.
+        """
         if child is not self._child:  # already closed
             return
         self._loop.remove_reader(child.pidfd)
         self._drain(child)
-        if self.journal.is_blocked and not child.is_killed:  # the rest of the pipe is read once there is room
+        if self.journal.is_blocked and not child.is_killed:  # read the rest once the disk has room
             self._loop.call_later(RETRY_SECONDS, self._on_exit, child)
             return
         self._on_stderr(child)
@@ -375,7 +381,7 @@ class ManagedSession:
                 self._received(data)
 
     def _end(self, code: int | None) -> None:
-        """End an unfinished last line in the journal, and report in ``supervisor_ended`` what was still open."""
+        """End an unfinished last line in the journal, and send ``supervisor_ended`` to the clients."""
         part = self.journal.last
         dropped = self.journal.give_up()
         if dropped:  # the disk is full, but the session was stopped anyway
@@ -424,7 +430,7 @@ class ManagedSession:
             client.close()
         self.journal.close()
 
-    # --- what goes to the process
+    # --- the CLI's input
 
     def _write(self, line: bytes) -> None:
         """Write a line to the journal, then send it to the CLI.
@@ -441,11 +447,15 @@ class ManagedSession:
             self.driver.read_on()
 
     def waits_for(self, client: SessionClient) -> bool:
-        """Return True if nothing may be read from this client now, because the CLI has unread lines."""
+        """Return True if the supervisor must not read from this client now, because its lines fill the CLI's input."""
         return client is self.driver and self._inlet is not None and self._inlet.is_behind
 
     def sent(self, client: SessionClient, number: int, line: bytes) -> None:
-        """Handle the client's line with this number: write or refuse it, and tell the client."""
+        """Handle a client's line: write it to the CLI or refuse it, and send :class:`Accepted` or :class:`Refused`.
+
+        Args:
+            number: the number of the line in the client's connection, from 1.
+        """
         taken = self.ledger.look_at(line, is_driver=client is self.driver)
         reason = taken.reason
         if taken.verdict is Verdict.END_INPUT and self._inlet is not None:
@@ -455,7 +465,7 @@ class ManagedSession:
         client.send_frame(Refused(number, reason) if reason else Accepted(number))
 
     def _take(self, taken: Taken, line: bytes) -> str:
-        """Write a line from the driver to the CLI. Returns why that is impossible, or an empty string."""
+        """Write a line from the driver to the CLI. Return the reason if the session refuses the line, else ""."""
         if self._inlet is None:
             return "the CLI has ended; resume the session first"
         if self._inlet.ends:

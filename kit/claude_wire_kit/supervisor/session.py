@@ -45,12 +45,12 @@ _log = logging.getLogger("claude_wire")
 
 
 class AttachedSession(Session):
-    """A :class:`~claude_wire.Session` whose CLI belongs to a supervisor. Entering it attaches. Leaving it detaches, but
-    the CLI keeps running.
+    """A :class:`~claude_wire.Session` whose CLI belongs to a supervisor. Entering it attaches to the CLI. Leaving it
+    detaches, and the CLI keeps running.
 
-    :meth:`Supervisor.attach`, :meth:`Supervisor.create` and :meth:`Supervisor.resume` return it. If the connection is
-    lost, the iteration ends with a :class:`DetachedError`. Attach again at its ``cursor``, and give its
-    ``unacknowledged`` to :meth:`send_again`. The supervisor ignores a prompt or an answer that it already has.
+    :meth:`Supervisor.attach`, :meth:`Supervisor.create` and :meth:`Supervisor.resume` return such a session. If the
+    connection is lost, the iteration raises :class:`DetachedError`. Attach again at the error's ``cursor``, and pass
+    its ``unacknowledged`` to :meth:`send_again`. The supervisor ignores a prompt or an answer that it already has.
     """
 
     def __init__(self, attachment: Attachment, **arguments: Unpack[CallbackArguments]) -> None:
@@ -64,7 +64,7 @@ class AttachedSession(Session):
 
     @property
     def attached(self) -> Attached | None:
-        """The supervisor's answer, with the session's state when this client attached; None before that."""
+        """The supervisor's answer, with the session's state when this client attached; None before the answer."""
         return self._supervised.attached
 
     @property
@@ -124,7 +124,7 @@ class SupervisorTransport(SessionTransport):
             registered=None if started is None else Registered(hooks=started.hooks, mcp=started.mcp, asks=started.asks),
         )
 
-    # --- what is sent
+    # --- to the supervisor
 
     def require(self, line: bytes, *, is_answer: bool) -> None:
         """Check whether a line may be sent now.
@@ -162,7 +162,7 @@ class SupervisorTransport(SessionTransport):
         except OSError as error:
             raise self._detached("the connection with the supervisor is lost") from error
 
-    # --- what the supervisor says
+    # --- from the supervisor
 
     def take(self, frame: SessionFrame) -> None:
         if isinstance(frame, Accepted):
@@ -184,7 +184,7 @@ class SupervisorTransport(SessionTransport):
     def _refused(self, number: int, reason: str) -> None:
         sent = self.unacknowledged.settle(number)
         kind, id = ("line", None) if sent is None else (sent.kind, sent.id)
-        if not self.drives:  # the line crossed the frame that reports the new driver, so give that as the reason
+        if not self.drives:  # this client sent the line before it knew of the new driver, which is the reason
             reason = self._why_not
         _log.warning("the supervisor has refused a %s: %s", kind, reason)
         if kind == "user" and id is not None:
@@ -236,7 +236,7 @@ class SupervisorTransport(SessionTransport):
 
 
 class _CliChunks:
-    """Receives the CLI's bytes, and gives the supervisor's frames between them to the transport."""
+    """Receives the CLI's bytes, and passes the supervisor's frames between them to the transport."""
 
     final: tuple[type[Exception], ...] = ()
 

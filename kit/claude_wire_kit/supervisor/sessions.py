@@ -1,4 +1,4 @@
-"""A supervisor's sessions: running, ended, and prewarmed ones, which are ready for new clients."""
+"""A supervisor's sessions. A CLI is running, has ended, or is prewarmed: started for a client that comes later."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RefusedError(Exception):
 
 
 class _Warm:
-    """The prewarmed CLIs for one spec: how many there should be, and the ids of their sessions."""
+    """The prewarmed CLIs for one spec: the wanted number, and the ids of their sessions."""
 
     def __init__(self, spec: Spec, count: int) -> None:
         self.spec = spec
@@ -228,7 +228,7 @@ class Sessions:
         save(self._path(id), msgspec.structs.replace(record, name=name))
         record.name = name
 
-    # --- from the beginning to the end
+    # --- start and end
 
     def recover(self) -> None:
         """Read an earlier supervisor's sessions, kill CLIs still running, and note what they left unfinished."""
@@ -236,7 +236,7 @@ class Sessions:
             path = self._path(id)
             try:
                 private_folder(path)
-                # A new session's record is written last, so without it no client has seen the session.
+                # Sessions writes a new session's record last. Without a record, no client has seen the session.
                 is_whole = os.path.lexists(os.path.join(path, "session.json"))
                 record = load(path) if is_whole and not id.endswith(_REMOVED) else None
                 if record is None or record.is_warm or not os.path.isdir(os.path.join(path, "parts")):
@@ -414,7 +414,7 @@ class Sessions:
         self._keep_ready(warm)
 
     def _keep_ready(self, warm: _Warm) -> None:
-        """Lower the wanted number of CLIs to the current number. Forget the spec if that is zero."""
+        """Lower the wanted number of CLIs to the current number. Forget the spec if no CLI is left."""
         warm.count = len(warm.ready)
         if not warm.count:
             self._warm.pop(_key(warm.spec), None)
@@ -440,7 +440,7 @@ class Sessions:
         for warm in list(self._warm.values()):
             if record.id in warm.ready:
                 warm.ready.remove(record.id)
-                self._keep_ready(warm)  # otherwise a CLI that ends right away would be started again and again
+                self._keep_ready(warm)  # otherwise Sessions would restart a CLI that ends right away for ever
         self._records.pop(record.id, None)
         self._environments.pop(record.id, None)
         self._spec_bytes.pop(record.id, None)

@@ -27,16 +27,16 @@ class StdinWriter:
         self._drained = drained
         self._loop = asyncio.get_running_loop()
         self._waiting = bytearray()
-        #: True if the input is to be closed after the waiting data.
+        #: True once :meth:`end` was called: the writer closes the input after the waiting data.
         self.ends: bool = False
 
     @property
     def is_behind(self) -> bool:
-        """True if more than :data:`MAX_WAITING_BYTES` are waiting. Then nothing should be read from the driver."""
+        """True if more than :data:`MAX_WAITING_BYTES` are waiting. Do not read from the driver then."""
         return len(self._waiting) > MAX_WAITING_BYTES
 
     def write(self, line: bytes) -> None:
-        """Write a line as soon as the pipe has room. Drop it if the input was closed."""
+        """Write a line as soon as the pipe has room. Drop the line if the input was closed."""
         begins = not self._waiting
         self._waiting += line
         if begins:

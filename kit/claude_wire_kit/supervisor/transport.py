@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from claude_wire.process.child import StrPath
     from claude_wire.streams import Chunks
 
-#: The interval between attempts to connect while the queue of the supervisor's socket is full.
+#: Seconds between attempts to connect while the queue of the supervisor's socket is full.
 AGAIN_SECONDS = 0.01
-#: To end a command, close its input. Send SIGTERM this many seconds later, and SIGKILL after the same time again.
+#: The end of a command: the client closes its input, sends SIGTERM this many seconds later, and SIGKILL as many seconds
+#: after SIGTERM.
 GRACE_SECONDS = 2.0
 #: After a command closed its output, wait this many seconds for its exit, so the error can name the exit code.
 WHY_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""Lines that were sent to a supervisor but not acknowledged yet. After a lost connection, they are sent again."""
+"""Keep the lines that a supervisor has not acknowledged. After a lost connection, the client sends them again."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-#: Maximum bytes in unacknowledged lines. Above it, prompts and requests are refused. Answers are sent, but not kept.
+#: Maximum bytes in unacknowledged lines. Above it, the session refuses prompts and requests. It still sends answers,
+#: but does not keep them.
 MAX_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
-#: The number of bytes that each line's entry counts in addition to the line itself.
+#: Estimated memory of one entry, in bytes, without the line.
 ENTRY_BYTES = 256
 
 
@@ -62,7 +63,7 @@ class Unacknowledged:
         return self._bytes + len(line) + ENTRY_BYTES <= MAX_UNACKNOWLEDGED_BYTES
 
     def add(self, line: bytes) -> None:
-        """Add a sent line. If there is no room, an answer is not kept: if it gets lost, its question stays open."""
+        """Add a sent line. Without room, do not keep an answer: if the answer gets lost, its question stays open."""
         self._count += 1
         said = _decode_said(line)
         is_answer = said.type == "control_response"
@@ -74,8 +75,8 @@ class Unacknowledged:
             self._bytes += sent.size
 
     def settle(self, number: int) -> SentLine | None:
-        """Remove all lines up to this number, because the supervisor accepted or refused them. Returns the line with
-        exactly this number, or None if it was not kept.
+        """Remove all lines with at most this number, because the supervisor accepted or refused them. Return the line
+        with exactly this number, or None if it was not kept.
         """
         last = None
         while self._sent and self._sent[0].number <= number:

@@ -1,4 +1,4 @@
-"""Create and open files and folders that only their owner can use. Symbolic links are refused."""
+"""Create and open files and folders that only their owner can use. All functions refuse symbolic links."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def remove_tree(path: str) -> None:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Write ``data`` to a file atomically. Readers find either the old file or the new one, even after a crash.
+    """Replace a file atomically. Readers find the whole old file or the whole new one, even after a crash.
 
     Raises:
         OSError: the file cannot be written. The old file stays.

@@ -111,8 +111,8 @@ class StateFolder:
             SupervisorError: another supervisor has locked it.
             OSError: a file cannot be written.
         """
-        # Lock the folder too, because a cleaner of temporary files may remove the lock file while it is locked. Some
-        # network file systems cannot lock a folder; then supervisor.json must not name a running supervisor.
+        # Lock the folder too, because a cleaner of temporary files may remove the locked file ``lock``. Some network
+        # file systems cannot lock a folder. There, supervisor.json must not name a running supervisor.
         self._locks = [open_private(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT)]
         try:
             self._locks.append(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
@@ -159,7 +159,7 @@ class StateFolder:
         return is_ours and not all(os.path.lexists(os.path.join(self.path, name)) for name in _FOUND_BY)
 
     def log(self, event: str, **fields: object) -> None:
-        """Add a line to the log. If the write fails, the line is dropped."""
+        """Add a line to the log. Ignore a failed write, such as on a full disk."""
         line = msgspec.json.encode({"at": round(time.time(), 3), "event": event, **fields}) + b"\n"
         path = os.path.join(self.path, "log.ndjson")
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""One session's journal: all input, output and standard error of its CLIs, written before a client gets it.
+"""One session's journal: all input, output and standard error of its CLIs, on disk before a client gets it.
 
-A journal is a folder of parts. Each part records one CLI, or a piece of its run: a new part begins when a part reaches
-an eighth of the byte budget. Output lines are numbered from 1, across all CLIs of the session.
+A journal is a folder of parts. A new part begins with each CLI, and when a part reaches an eighth of the byte budget.
+Output lines are numbered from 1, across all CLIs of the session.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, remove_tree, write_whole
 from claude_wire_kit.supervisor.disk.parts import Part, PartInfo
 
-#: The default maximum size of a journal in bytes. Above it, the oldest parts that no client is reading are removed.
+#: The default maximum size of a journal in bytes. Above this size, the journal removes its oldest parts, except parts
+#: that a client is reading.
 JOURNAL_BYTES = 256 * 1024 * 1024
 #: A part may use an eighth of the journal's budget, so removing the oldest part frees an eighth of a full journal.
 PARTS = 8
 
 
 class GoneError(LookupError):
-    """The requested lines were removed because of the byte budget.
+    """The journal removed the requested lines because of its byte budget.
 
     Attributes:
         first: the number of the first line that is still in the journal.
@@ -51,7 +52,9 @@ class _Closed(NamedTuple):
 
 
 def _remove(path: str) -> None:
-    """Remove the folder of a part. Remove ``part.json`` first: a folder without it is removed after a crash."""
+    """Remove the folder of a part, ``part.json`` first. After a crash, :class:`Journal` removes folders without this
+    file.
+    """
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(path, "part.json"))
     remove_tree(path)
@@ -63,7 +66,7 @@ class Journal:
     Args:
         folder: the folder of the session. The journal is its subfolder ``parts``, which is created if it is missing.
         budget: maximum size in bytes of all parts together.
-        syncs: flush everything to the disk before it counts as written, so a power failure loses nothing.
+        syncs: flush each write to the disk before it returns, so a power failure loses nothing.
 
     Raises:
         OSError: the folder or a file cannot be opened.
@@ -81,9 +84,9 @@ class Journal:
         #: The number of the part that is being written; 0 before the first part.
         self.number: int = 0
         self._last: Part | None = None
-        #: True while output, or its order, cannot be written because the disk is full.
+        #: True while the disk is too full for the output or for ``order.jsonl``.
         self.is_blocked: bool = False
-        # Output that could not be written.
+        # Output for which the disk had no room.
         self._unwritten = b""
         # True if output, input and order together fill the part. add_order() sets it; add_output() only checks the
         # size of the output.
@@ -122,7 +125,7 @@ class Journal:
             if self.number not in self._read:
                 self._last.close()
 
-    # --- what there is
+    # --- contents
 
     @property
     def first(self) -> int:
@@ -186,7 +189,7 @@ class Journal:
         except BaseException:
             if part is not None:
                 part.close()
-            with suppress(OSError):  # the previous part goes on, and a folder with this number would contradict it
+            with suppress(OSError):  # the next output goes to the previous part, so no later part may exist
                 _remove(path)
             raise
         self._close_last()
@@ -196,8 +199,8 @@ class Journal:
         """Append bytes that the CLI wrote, cut anywhere. Begin a new part first if the current one is full.
 
         Raises:
-            OSError: not everything was written. The journal keeps the rest in memory, and the next call writes it
-                first; call with b"" to try again. Until that succeeds, do not read from the CLI.
+            OSError: a write failed. The journal keeps the unwritten bytes in memory, and the next call writes them
+                first. Call with b"" to try again, and do not read from the CLI until the call succeeds.
         """
         part = self.last
         if self.is_blocked:
@@ -238,7 +241,7 @@ class Journal:
         self._is_full = part.size * PARTS >= self._budget
 
     def give_up(self) -> int:
-        """Drop the output that could not be written, because the CLI ended. Returns its size in bytes."""
+        """Drop the output for which the disk had no room, because the CLI ended. Return its size in bytes."""
         dropped, self._unwritten, self.is_blocked = len(self._unwritten), b"", False
         return dropped
 
@@ -260,7 +263,7 @@ class Journal:
         return self.last
 
     def _make_room(self) -> None:
-        """Remove the oldest parts until the journal fits its budget. Stop at a part that is being read."""
+        """Remove the oldest parts until the journal fits its budget. Stop at a part that a client is reading."""
         for number in list(self._closed):
             if self.size <= self._budget or number in self._read:
                 return
@@ -347,7 +350,7 @@ class Journal:
             self.release_part(number)
 
     def open_part(self, number: int) -> Part:
-        """Open a part for reading. The part is not removed before :meth:`release_part`.
+        """Open a part for reading. The journal keeps the part until :meth:`release_part`.
 
         Raises:
             OSError: the part cannot be opened, or it was truncated.

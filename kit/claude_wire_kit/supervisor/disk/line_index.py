@@ -1,7 +1,7 @@
 """Store the line counts of a complete part in ``counted.json``, to open a large session without reading its files.
 
-A count is valid while its file has the same size and mtime, but only until the next boot, because a power failure may
-lose data without changing the file's size.
+A count is valid while its file has the same size and mtime, but only until the next boot: a power failure may lose data
+and keep the file's size.
 """
 
 from __future__ import annotations
@@ -64,6 +64,6 @@ def load(folder: str, count: int) -> list[LineIndex] | list[None]:
 
 
 def save(folder: str, files: Iterable[LineIndex]) -> None:
-    """Store the indexes of a part's files. A failure is ignored: the next :class:`Part` then counts the lines again."""
+    """Store the indexes of a part's files. After a failed write, the next :class:`Part` counts the lines again."""
     with suppress(OSError), open(os.path.join(folder, _NAME), "wb", opener=open_private) as file:
         file.write(msgspec.json.encode(_Index(boot_id(), list(files))))

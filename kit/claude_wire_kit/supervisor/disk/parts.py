@@ -1,6 +1,6 @@
-"""One part of a journal: the growing recording of one CLI, in a folder.
+"""One part of a journal: a folder that records one CLI while it runs.
 
-Output and input are written immediately. The rows of ``order.jsonl`` are written for many lines at a time, and with
+A part writes output and input immediately. It writes the rows of ``order.jsonl`` for many lines at a time, and with
 each input. So a crash can leave lines without a row, or an unfinished line, but no other damage.
 """
 
@@ -18,14 +18,14 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
 from claude_wire_kit.supervisor.disk.line_index import LineIndex, load, save
 
-#: Lines whose offset is kept in memory are at least this many lines apart. Each offset takes 16 bytes.
+#: The offsets of lines in memory are at least this many lines apart. Each takes 16 bytes.
 STRIDE = 256
-#: Files are read in blocks of this many bytes.
+#: Maximum bytes in one read from a file.
 BLOCK_BYTES = 256 * 1024
 
 _LINE_FEED = 10
 _OUTPUT, _INPUT, _ORDER, _STDERR = "stdout.ndjson", "stdin.ndjson", "order.jsonl", "stderr.txt"
-#: Maximum bytes of standard error in a part. The rest is dropped.
+#: Maximum bytes of standard error in a part. The part drops the rest.
 STDERR_BYTES = 1024 * 1024
 
 
@@ -36,7 +36,7 @@ class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
         first: the number of the part's first line of output; 1 for the first part of a session.
         first_input: the number of the part's first line of input.
         began: when the CLI was started, in seconds since 1970.
-        pid: the CLI's process id; None if it could not be started.
+        pid: the CLI's process id; None if the CLI could not be started.
         pid_began: the start time of the process, from :func:`~claude_wire_kit.supervisor.child.began_at`.
         mark: the mark in the CLI's environment; see :mod:`claude_wire_kit.supervisor.child`.
     """
@@ -57,7 +57,7 @@ def blocks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
 
 
 class Lines:
-    """An open file of lines that is appended to, and its line count. Line numbers in this class begin with 0.
+    """An open file of lines that grows at its end, and its line count. Line numbers in this class begin with 0.
 
     Attributes:
         descriptor: the descriptor of the open file.
@@ -75,8 +75,8 @@ class Lines:
             #: The number of lines with a row in ``order.jsonl``, and the offset after these lines.
             self.ordered: int = 0
             self.ordered_end: int = 0
-            # Numbers of some lines, and their offsets. Only a line that follows an append is kept here. Finding every
-            # 256th line inside a block of 64 KiB would add 80 µs to the 130 µs that the block takes.
+            # Numbers of some lines, and their offsets. Each is the first line after an append. Finding every 256th line
+            # inside a block of 64 KiB would add 80 µs to the 130 µs that the block takes.
             self._marks, self._offsets = array("Q", [0]), array("Q", [0])
             self._next_mark = STRIDE
             if known is not None and known.is_of(self.descriptor):
@@ -91,7 +91,7 @@ class Lines:
             raise
 
     def counted(self) -> LineIndex:
-        """Return the index of the file, for opening it again without reading it."""
+        """Return the file's index. With it, the next :class:`Lines` does not need to read the file."""
         return LineIndex(
             size=self.size,
             modified=os.fstat(self.descriptor).st_mtime_ns,
@@ -164,7 +164,7 @@ class Lines:
         Args:
             direction: ``out`` or ``in``.
             times: pairs of a line count and the time when the file had that many lines, in seconds since 1970.
-            began: the time that the rows count from, in seconds since 1970.
+            began: when the CLI was started, in seconds since 1970. The times in the rows count from here.
         """
         rows, sizes, at = "", self._sizes(), 0
         for count, seconds in times:
@@ -236,7 +236,7 @@ class Part:
             write_whole(os.path.join(path, "part.json"), msgspec.json.encode(info))
         self.info: PartInfo = info
         self._closing: list[Lines] = []
-        # Times of the output lines without a row: pairs of a line count and the time when there were that many lines.
+        # For the output lines without a row: pairs of a line count, and the time when the file reached that count.
         self._times: list[tuple[int, float]] = []
         try:
             self.output: Lines
@@ -295,9 +295,12 @@ class Part:
         return blocks(self._input.descriptor, 0, self._input.end)
 
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
-        """Yield output from ``line`` on (a number of the session), and all input, in the order of ``order.jsonl``.
+        """Yield output from ``line`` on, and all input, in the order of ``order.jsonl``.
 
         Each item is a pair: True for input, and a block of bytes that is cut anywhere.
+
+        Args:
+            line: a number of the session.
         """
         begin, ends = self.offset_of(line), [0, 0]
         files = (self.output, self._input)
@@ -364,11 +367,11 @@ class Part:
             os.close(descriptor)
 
     def add_order(self) -> None:
-        """Write a row to ``order.jsonl`` for each line without one. Output first: it came before the input, whose rows
-        :meth:`add_input` writes right away.
+        """Write a row to ``order.jsonl`` for each line without one, output first: :meth:`add_input` writes the rows of
+        input right away, so all other lines without a row came before the input.
 
         Raises:
-            OSError: not all rows were written. Then all of these lines still count as lines without a row.
+            OSError: a write failed. All of these lines still count as lines without a row.
         """
         output, inputs, order = self.output, self._input, self._order
         kept = output.ordered + inputs.ordered

@@ -1,4 +1,4 @@
-"""A session's record: ``session.json`` in the session's folder. The CLI's environment is never written."""
+"""A session's record: ``session.json`` in the session's folder. It never contains the CLI's environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _SESSION_FLAGS = {"--session-id": True, "--resume": True, "-r": True, "--continu
     "--fork-session": False,
     "--resume-session-at": True,
 }
-#: ``supervisor_attached`` has the names of hooks and MCP servers if they have at most this many characters together.
+#: If the ids of the hooks and the names of the MCP servers have more characters together, ``supervisor_attached`` does
+#: not list them.
 MAX_STARTED_CHARS = 1024 * 1024
 
 
@@ -33,7 +34,7 @@ class Record(msgspec.Struct, kw_only=True):
         epoch: the epoch of the journal. It changes when the journal may have lost lines.
         boot: the :func:`boot_id` when the last CLI was started.
         runs: whether the last CLI was running when this file was written.
-        is_warm: whether the CLI is prewarmed, and no client got this session yet.
+        is_warm: whether the CLI is prewarmed, and the session has not been given to a client yet.
         cli_session_id: the last session id that the CLI reported.
         ended: how the last CLI ended.
         line, bytes: the number of the journal's last line and the size of the journal when the last CLI ended.
@@ -81,7 +82,7 @@ class Record(msgspec.Struct, kw_only=True):
 
     @property
     def started(self) -> Started | None:
-        """The callbacks that the CLI was started with. None if ``initialize`` is invalid or the names are too long."""
+        """The callbacks in ``initialize``. None if ``initialize`` is invalid or the names are too long."""
         try:
             request = from_dict(InitializeRequest, self.initialize)
         except ValueError:

@@ -20,14 +20,15 @@ from claude_wire_kit.supervisor.disk.journal import Journal
 from claude_wire_kit.supervisor.frames import Ended
 from claude_wire_kit.supervisor.ledger import MARKS, Ledger
 
-#: Maximum number of tool calls without a result that are reported for one turn. The newest ones are reported.
+#: Maximum number of tool calls without a result to report for one turn. The review reports the newest ones.
 MAX_CALLS = 1024
 
 
 def review(journal: Journal, line: int) -> tuple[Ended, str | None]:
-    """Read the output of a journal from ``line`` on, and all input of the same parts.
+    """Find out what the end of a CLI interrupted. Reads a journal's output from ``line`` on, and the input of the same
+    parts.
 
-    Returns what was unfinished at the end, and the last session id in the output.
+    Returns the frame for the clients, without an exit code, and the last session id in the output.
 
     Raises:
         OSError: a file cannot be read.
