@@ -228,8 +228,8 @@ class Fleet(Supervisor):
                 del self._nodes[node.id]
         raise node.error from error
 
-    def _way(self, command: Command) -> _Way:
-        return _Way(self, command)
+    def _transport(self, command: Command) -> _RayTransport:
+        return _RayTransport(self, command)
 
     async def relay(self, command: Command, client: str) -> tuple[_Node, bytes, Any]:
         """Start a relay for a command. Return the node, the first item, and an iterator over the other items.
@@ -300,8 +300,8 @@ class _Chunks:
 
     final = (OSError,)
 
-    def __init__(self, way: _Way) -> None:
-        self._way = way
+    def __init__(self, transport: _RayTransport) -> None:
+        self._transport = transport
         self._coming: asyncio.Task[bytes] | None = None
         self._closed = False
 
@@ -309,7 +309,7 @@ class _Chunks:
         if self._closed:
             return b""
         if self._coming is None:
-            self._coming = asyncio.ensure_future(self._way.receive())
+            self._coming = asyncio.ensure_future(self._transport.receive())
         await asyncio.wait({self._coming})
         if self._closed:
             return b""
@@ -322,7 +322,7 @@ class _Chunks:
             self._coming.exception()  # otherwise asyncio logs that the exception was never retrieved
 
 
-class _Way:
+class _RayTransport:
     """A :class:`~claude_wire_kit.supervisor.transport.Transport` that reaches a supervisor through an actor."""
 
     def __init__(self, fleet: Fleet, command: Command) -> None:

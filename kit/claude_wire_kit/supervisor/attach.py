@@ -191,7 +191,7 @@ class Supervisor:
     def open(self, command: Following) -> Attachment:
         """Return a raw connection to a session: ``async with supervisor.open(Attach(attach=id)) as raw``."""
         seconds = self._timeout if isinstance(command, Attach) else START_SECONDS
-        return Attachment(self._way(command), command, seconds)
+        return Attachment(self._transport(command), command, seconds)
 
     # --- other commands
 
@@ -229,13 +229,13 @@ class Supervisor:
         return await self._ask(List(list={}), Listed)
 
     async def _ask(self, command: Command, kind: type[A], seconds: float | None = None) -> A:
-        connection = Connection(self._way(command))
+        connection = Connection(self._transport(command))
         try:
             return await connection.ask(command, kind, self._timeout if seconds is None else seconds)
         finally:
             await connection.aclose()
 
-    def _way(self, command: Command) -> Transport:
+    def _transport(self, command: Command) -> Transport:
         if self._command is not None:
             return CommandTransport(self._command)
         assert self.folder is not None

@@ -42,13 +42,13 @@ class Attachment:
     that the supervisor sends, and ``send`` writes a line. :meth:`Supervisor.attach` returns a decoded session instead.
 
     Args:
-        way: the transport to the supervisor.
+        transport: the connection to the supervisor.
         command: the command that attaches to the session.
         seconds: the supervisor must answer within this time.
     """
 
-    def __init__(self, way: Transport, command: Following, seconds: float) -> None:
-        self._way = way
+    def __init__(self, transport: Transport, command: Following, seconds: float) -> None:
+        self._transport = transport
         self._command = command
         self._seconds = seconds
         self._connection: Connection | None = None
@@ -89,7 +89,7 @@ class Attachment:
             said = complete(from_dict(InitializeRequest, command.create.initialize))
             spec = msgspec.structs.replace(command.create, initialize=msgspec.json.decode(encode(said)))
             command = msgspec.structs.replace(command, create=spec)
-        self._connection = connection = Connection(self._way)
+        self._connection = connection = Connection(self._transport)
         try:
             self._answer = answer = await connection.ask(command, Attached, self._seconds)
         except BaseException:
@@ -117,7 +117,7 @@ class Attachment:
         """
         if self._connection is None:
             raise HandleError("this attachment is not open")
-        await self._connection.way.send(line)
+        await self._connection.transport.send(line)
 
     async def aclose(self) -> None:
         """Close the connection. The CLI keeps running. A second call does nothing."""
@@ -133,14 +133,14 @@ class Attachment:
 
     def __del__(self) -> None:
         if self._connection is not None:
-            self._connection.way.drop()
+            self._connection.transport.drop()
 
 
 class Connection:
     """One command, its answer, and the chunks that follow the answer."""
 
-    def __init__(self, way: Transport) -> None:
-        self.way = way
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
         # Bytes that arrived with the answer, but after its line feed.
         self._rest = b""
 
@@ -152,16 +152,16 @@ class Connection:
         """
         line = b""
         with move_on_after(seconds) as scope:
-            await self.way.open()
+            await self.transport.open()
             try:
-                await self.way.send(msgspec.json.encode(command) + b"\n")
+                await self.transport.send(msgspec.json.encode(command) + b"\n")
             except OSError:
                 pass  # the supervisor refused the connection; read its answer, which gives the reason
             line = await self._first_line()
         if scope.cancelled_caught:
             raise SupervisorError("timeout", f"the supervisor has not answered within {seconds:g} seconds")
         if not line:
-            why = await self.way.why_ended()
+            why = await self.transport.why_ended()
             told = f"; {why}" if why else ""
             raise SupervisorError("lost", f"the connection ended before the supervisor answered{told}")
         try:
@@ -178,7 +178,7 @@ class Connection:
 
     async def _first_line(self) -> bytes:
         """Return the answer without its line feed, or b"" if the connection ends before the line feed."""
-        chunks, size = self.way.chunks, 0
+        chunks, size = self.transport.chunks, 0
         got: list[bytes] = []
         while size <= MAX_ANSWER_BYTES:
             try:
@@ -197,11 +197,11 @@ class Connection:
 
     @property
     def final(self) -> tuple[type[Exception], ...]:
-        return self.way.chunks.final
+        return self.transport.chunks.final
 
     async def receive(self) -> bytes | memoryview:
         rest, self._rest = self._rest, b""
-        return rest or await self.way.chunks.receive()
+        return rest or await self.transport.chunks.receive()
 
     async def aclose(self) -> None:
-        await self.way.aclose()
+        await self.transport.aclose()
