@@ -45,7 +45,10 @@ def _rule(name: str, says: str) -> Callable[[Callable[Concatenate[Evidence, P], 
     def decorated(check: Callable[Concatenate[Evidence, P], str | None]) -> Callable[P, Rule]:
         @wraps(check)
         def rule(*args: P.args, **options: P.kwargs) -> Rule:
-            return Rule(name, says, lambda seen: check(seen, *args, **options))
+            def check_with_arguments(seen: Evidence) -> str | None:
+                return check(seen, *args, **options)
+
+            return Rule(name, says, check_with_arguments)
 
         return rule
 
@@ -256,8 +259,11 @@ def rate_limit(seen: Evidence, status: str) -> str | None:
 
 
 def unknown(*names: str) -> Rule:
-    says = f"The host prints as `unknown`: {', '.join(f'`{name}`' for name in names)}."
-    return Rule("unknown", says, lambda seen: _equal([line["name"] for line in seen.of("unknown")], list(names)))
+    @_rule("unknown", f"The host prints as `unknown`: {', '.join(f'`{name}`' for name in names)}.")
+    def check(seen: Evidence) -> str | None:
+        return _equal([line["name"] for line in seen.of("unknown")], list(names))
+
+    return check()
 
 
 @_rule("callback", "The host calls the callback once for each request of the agent, with its values.")
