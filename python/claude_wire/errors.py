@@ -4,12 +4,12 @@
     ├── InvalidLineError (ValueError)   a line that is not one JSON object
     ├── LineTooLongError (ValueError)   a line above ``max_line_bytes`` (LineSplitter only)
     ├── EncodeError (ValueError)        a value that JSON cannot express
-    ├── DialectError (ValueError)       a message or a request that a dialect does not have
+    ├── DialectError (ValueError)       a message or request that a dialect cannot express
     ├── PayloadError (ValueError)       an answer that does not fit its request
-    ├── HandleError (RuntimeError)      an object was used by two threads at once, after its end, or in a forked child
-    ├── ByteBudgetError                 there are more unread bytes than the process allows (overflow="error" only)
+    ├── HandleError (RuntimeError)      an object is closed, in use by another thread, or from another process
+    ├── ByteBudgetError                 more unread bytes than the byte budget (overflow="error" only)
     ├── CLINotFoundError (FileNotFoundError)    the Claude Code CLI was not found
-    ├── ProcessInputError (BrokenPipeError)     the process that should get a message has ended or closed its input
+    ├── ProcessInputError (BrokenPipeError)     the process ended or closed its input before it got a message
     ├── ProcessError                    a process ended with a nonzero exit code, or by a signal
     │   └── UnfinishedTurnError         the output ended in the middle of a turn or a line, with any exit code
     ├── RequestError                    a control request got no answer, or an error
@@ -35,9 +35,9 @@
 
 A wrong argument (a ``str`` instead of bytes, an unknown option) raises Python's ``TypeError`` or ``ValueError``.
 
-``str(error)`` and ``repr(error)`` never show a conversation's content: errors are logged, and a conversation contains
-prompts and secrets. The content is in attributes. But the text does quote the CLI's own error text, as one line of at
-most 80 characters in quotation marks. The quotation is from:
+``str(error)`` and ``repr(error)`` never show a conversation's content, because programs log errors, and a conversation
+contains prompts and secrets. The content is in attributes. The text may quote the CLI's own error, as one line of at
+most 80 characters in quotation marks:
 
 * ``result`` of a result with ``subtype`` ``success`` and ``is_error`` true, which the CLI writes when the API
   failed. In other results this field is the model's answer, which is never shown;

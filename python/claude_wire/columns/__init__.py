@@ -1,4 +1,4 @@
-"""Read lines as Arrow columns: tables of streams and transcripts, without a Python object for each value."""
+"""Read streams and transcripts as Arrow tables, without a Python object for each value."""
 
 from __future__ import annotations
 

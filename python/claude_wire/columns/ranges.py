@@ -16,10 +16,10 @@ PART_BYTES = 64 * 1024 * 1024
 
 
 class Range(NamedTuple):
-    """A byte range of a file. It has all lines that begin in the range, even if they end after the range.
+    """A byte range of a file, for the lines that begin in the range, even if they end after the range.
 
-    So each line of a file is in one range, wherever the file is cut, and a range in the middle of a long line is empty.
-    A range can be pickled. Where it is read, ``path`` must mean the same file.
+    Each line of a file is thus in exactly one range, and a range in the middle of a long line has no line. A range can
+    be pickled. For the reader, ``path`` must be the same file.
     """
 
     path: str
@@ -65,8 +65,8 @@ def files(paths: Paths) -> list[str]:
 def parts(paths: Paths, part_bytes: int = PART_BYTES) -> list[list[Range]]:
     """Split the lines of files and folders into parts of at most ``part_bytes``. Small files share a part.
 
-    Each part is a source for :func:`scan`, and can be pickled. Together they have each line once, in the order of the
-    files. If there are no lines, there is one empty part. For folders, see :func:`files`.
+    Each part is a source for :func:`scan`, and can be pickled. All parts together have each line once, in the order of
+    the files. Without lines, there is one empty part. For folders, see :func:`files`.
 
     Raises:
         OSError: there is no such file.

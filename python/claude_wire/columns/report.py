@@ -14,12 +14,11 @@ class Problem(NamedTuple):
     kind: ProblemKind
     """What did not fit.
 
-    A value: ``surrogate``, half of a surrogate pair, which UTF-8 cannot express, became U+FFFD; ``misfit``, a value of
-    another type than its column, or out of range, became null.
+    A value: ``surrogate`` (half of a surrogate pair, which UTF-8 cannot express) became U+FFFD; ``misfit`` (a value of
+    the wrong type, or out of range) became null.
 
-    A line, which then has no row: ``invalid``, it is not a JSON object; ``too_long``, it is longer than
-    ``max_line_bytes``; ``too_many_blocks``, it has more than 65,536 content blocks, or their rows would repeat more
-    than 64 MiB.
+    A line, which has no row: ``invalid`` (not a JSON object); ``too_long`` (longer than ``max_line_bytes``);
+    ``too_many_blocks`` (more than 65,536 content blocks, or their rows would repeat more than 64 MiB).
     """
     column: str | None
     """The column's name; None if the whole line is the problem."""
@@ -36,20 +35,17 @@ class Report:
     """The counts of one pass over a scan's sources. The pass may still be running."""
 
     bytes: int = 0
-    """How many bytes were read."""
+    """The number of bytes read."""
     lines: int = 0
-    """How many lines are not blank."""
+    """The number of lines that are not blank."""
     skipped: int = 0
-    """How many lines ``only`` leaves out."""
+    """The number of lines skipped because of ``only``."""
     rows: int = 0
-    """How many rows there are, including rows that the consumer did not request yet."""
+    """The number of rows, including rows that the consumer did not request yet."""
     decoded: int = 0
-    """How many lines the native code left to the Python decoder.
-
-    They are invalid, or have a duplicate key.
-    """
+    """The number of lines that Python decoded, because they are invalid or have a duplicate key."""
     invalid: int = 0
-    """How many lines have no row, because they are not a JSON object, too long, or have too many content blocks."""
+    """The number of lines without a row: not a JSON object, too long, or with too many content blocks."""
     surrogates: dict[str, int] = field(default_factory=lambda: dict[str, int]())
     """Column -> the number of lone surrogates that became U+FFFD."""
     misfits: dict[str, int] = field(default_factory=lambda: dict[str, int]())
@@ -59,7 +55,7 @@ class Report:
 
     @property
     def warning(self) -> str:
-        """Return a text that says how many values and lines did not fit, and where the first is. Empty if all fit."""
+        """A text with the number of values and lines that did not fit, and the place of the first. Empty if all fit."""
         counts = [f"{number:,} lone surrogates in {name}" for name, number in self.surrogates.items()]
         counts += [f"{number:,} values that do not fit {name}" for name, number in self.misfits.items()]
         counts += [f"{self.invalid:,} lines that gave no row"] if self.invalid else []

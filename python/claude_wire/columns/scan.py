@@ -55,8 +55,8 @@ def _decode(line: Any, length: int, reply: Any) -> int:
 
 @functools.cache
 def _callback() -> Any:
-    # The callback is never freed, because a stream may use it for as long as the process runs. If the callback raises,
-    # the exception is printed, and the stream ends.
+    # Never free the callback, because a stream may use it until the process ends. If it raises, cffi prints the
+    # exception, and the stream ends.
     return ffi.callback("int32_t(uint8_t *, uint64_t, void *)", _decode, error=-1)
 
 
@@ -64,8 +64,7 @@ class Scan:
     """A table of lines as an Arrow stream. :func:`scan` returns it.
 
     Any consumer of ``__arrow_c_stream__`` can read it: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``, DuckDB,
-    DataFusion, nanoarrow. Each such call begins a new pass over all sources. A consumer owns its data, so the scan may
-    be dropped during the pass.
+    DataFusion, nanoarrow. Each of these begins a new pass over all sources, which continues even if the scan is freed.
     """
 
     __slots__ = ("__weakref__", "_columns", "_finalize", "_handle", "_paths", "_table")

@@ -1,7 +1,7 @@
-"""The tables, which say where in a line each column's value is. The native library extracts the values.
+"""The tables, and for each column, where in a line its value is. The native library extracts the values.
 
-A column has a type, a rule, and the arguments of the rule: paths of keys in the line, such as ``message.id``, or in a
-content block, such as ``*.id``. ``rust/src/columns/spec.rs`` defines the rules, and the lines that begin with ``!``.
+A column has a type, a rule, and paths of keys in the line, such as ``message.id``, or in a content block, such as
+``*.id``. ``rust/src/columns/spec.rs`` defines the rules, and the lines that begin with ``!``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _tokens(usage: str) -> dict[str, str]:
     }
 
 
-#: Table -> the rules for lines that have rows, and the columns.
+#: Table -> which lines have rows, and the columns.
 _TABLES: dict[TableName, tuple[list[str], dict[str, str]]] = {
     "messages": (
         [],

@@ -39,17 +39,17 @@ class Combined:
 def combine(tables: ArrowStream | Iterable[ArrowStream]) -> Combined:
     """Keep one row for each of the model's answers, from the ``usage`` tables of any files.
 
-    Rows with the same message id and request id are the same answer. An answer has a line for each content block, lines
-    in several files if the session was forked, and lines both in the stream and in the transcript. Which of its rows is
-    kept: a row of a transcript rather than of a stream, which has only the few output tokens of the start; an original
-    rather than the copy in a fork, which has a ``request_session_id``; and of the remaining rows the last one in the
-    order of the tables. Rows without a message id are the same answer if they have the same ``uuid``.
+    Rows with the same message id and request id are the same answer; so are rows without a message id that have the
+    same ``uuid``. An answer has a row for each content block, rows from several files if the session was forked, and
+    rows from both the stream and the transcript. The row to keep is:
 
-    The tables must have the columns ``message_id`` and ``request_id``, and ``source``, ``request_session_id`` and
-    ``uuid`` for the rules that need them. All tables have the same columns.
+    1. from a transcript, because a stream has only the few output tokens of the start;
+    2. then an original, not a copy in a fork, which has a ``request_session_id``;
+    3. then the last in the order of the tables.
 
-    All tables are read and kept in memory: about 0.3 KB a row with all columns, a tenth of that with only ids and
-    counts.
+    The tables need the columns ``message_id`` and ``request_id``, and for these rules ``source``,
+    ``request_session_id`` and ``uuid``. All tables must have the same columns. They are kept in memory: about 0.3 KB a
+    row with all columns, a tenth of that with only ids and counts.
 
     Raises:
         TypeError: a table has no Arrow stream.

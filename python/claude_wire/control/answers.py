@@ -43,12 +43,12 @@ class Handler(NamedTuple):
     function: Callable[[Any], Awaitable[Wire | dict[str, Any] | Followed]]
     #: Timeout in seconds; None for no limit.
     seconds: float | None
-    #: Returns what logs call the callback and its subject, such as ``can_use_tool for Bash``.
+    #: Returns the name of the callback and its subject for logs, such as ``can_use_tool for Bash``.
     name: Callable[[], str]
 
 
 class Followed(NamedTuple):
-    """What a handler returns if it has more to do after its answer is sent."""
+    """A handler returns this to do something after its answer was sent."""
 
     payload: Wire | dict[str, Any] | None
     #: Called after the answer is sent.
@@ -115,10 +115,9 @@ class Answers:
         # The questions whose handlers are running.
         self._running: dict[Question, _Inquiry] = {}
         # Requests whose handlers did not start yet, in order. trio starts new tasks in any order, so a task that starts
-        # too early waits for its signal in this dict.
+        # too early puts a signal here and waits for it.
         self._turns: dict[_Inquiry, Signal | None] = {}
-        #: Total size, in bytes of JSON, of the requests whose tasks are running, and of the answers that are waiting to
-        #: be written.
+        #: Total size in bytes of the requests whose handlers are running, and of the answers that are being sent.
         self.waiting_bytes: int = 0
 
     def is_full(self) -> bool:

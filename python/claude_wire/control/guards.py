@@ -1,7 +1,7 @@
 """Show which hooks and permission callbacks guard a session, and whether the CLI calls them.
 
-A guard that is never called looks like a guard that allows everything. The session therefore records whether the CLI
-confirmed each guard, whether its matcher fits a tool, and how often the CLI called it.
+A guard that is never called looks like a guard that allows everything. The session therefore records for each guard
+whether the CLI confirmed it, whether its matcher fits a tool, and how often the CLI called it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dialects: agents similar to the CLI write the protocol's messages differently on the wire.
+"""Dialects: how agents other than the CLI write the protocol's messages on the wire.
 
 In Python, hosts and agents always use the messages of stream-json. A dialect translates these messages to lines, and
 lines to messages.

@@ -34,7 +34,7 @@ from claude_wire.messages import (
 )
 
 #: Message class that only one dialect has -> this dialect.
-_TELLING: dict[type, Dialect] = {
+_ONLY_IN: dict[type, Dialect] = {
     **dict.fromkeys((*CONTROL, CommandLifecycleMessage, SessionStateChangedMessage, StreamEvent), STREAM_JSON),
     **dict.fromkeys((ControlMessage, InjectedMessage, InterruptedMessage, QueuedMessage), MIRIAD),
     **dict.fromkeys((PermissionReply, PermissionRequestMessage, ToolResultMessage), CLASSIC),
@@ -46,17 +46,17 @@ class _Auto(Connection):
         super().__init__(dialect)
         self._decided = False
         self._now: Connection = STREAM_JSON.connect()
-        # For an agent: the init message of the turn under way, to repeat it for the connection of the found dialect.
-        self._begun: InitMessage | None = None
+        # For an agent: the init message of the turn under way, which the detected dialect's connection needs, too.
+        self._init: InitMessage | None = None
 
-    def _look_at(self, message: Any) -> None:
-        if not self._decided and (found := _told_by(message)) is not None:
+    def _detect(self, message: Any) -> None:
+        if not self._decided and (found := _dialect_of(message)) is not None:
             self._decided = True
             self.dialect = found
             self._now = found.connect()
             self._now.owed = self.owed
-            if self._begun is not None:
-                self._now.to_host(self._begun)
+            if self._init is not None:
+                self._now.to_host(self._init)
 
     def to_agent(self, message: Any) -> bytes:
         line = self._now.to_agent(message)
@@ -67,7 +67,7 @@ class _Auto(Connection):
     def from_agent(self, message: Any) -> list[Any]:
         if not self._decided and isinstance(message, ResultMessage):
             self.owed = max(self.owed - 1, 0)
-        self._look_at(message)
+        self._detect(message)
         return self._now.from_agent(message)
 
     @property
@@ -84,21 +84,21 @@ class _Auto(Connection):
     def to_host(self, message: Any) -> bytes:
         if not self._decided:
             if isinstance(message, InitMessage):
-                self._begun = message
+                self._init = message
             elif isinstance(message, ResultMessage):
-                self._begun = None
+                self._init = None
         return self._now.to_host(message)
 
     def from_host(self, message: Any) -> list[Any]:
-        self._look_at(message)
+        self._detect(message)
         return self._now.from_host(message)
 
     def reply(self) -> bytes:
         return self._now.reply()
 
 
-def _told_by(message: Any) -> Dialect | None:
-    """Return the only dialect that has such a message; None if several dialects have it."""
+def _dialect_of(message: Any) -> Dialect | None:
+    """Return the dialect if only one has such a message, else None."""
     if isinstance(message, UnknownMessage):
         if "jsonrpc" in message:
             return JSON_RPC
@@ -111,7 +111,7 @@ def _told_by(message: Any) -> Dialect | None:
         return STREAM_JSON if message.running is None else MIRIAD
     if isinstance(message, UserMessage) and message.uuid:
         return STREAM_JSON
-    return _TELLING.get(message.__class__)
+    return _ONLY_IN.get(message.__class__)
 
 
 #: Detects the other side's dialect. An agent behaves as with STREAM_JSON.

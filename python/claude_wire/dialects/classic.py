@@ -1,7 +1,6 @@
-"""The dialect whose permission questions are ``system/permission_request``, answered by ``{"allow": true}``.
+"""The dialect with the permission question ``system/permission_request`` and the answer ``{"allow": true}``.
 
-Questions and answers have no ids. So an agent asks one question at a time, and a host answers in the order of
-questions.
+Questions and answers have no ids, so an agent asks one question at a time, and a host answers in the same order.
 """
 
 from __future__ import annotations

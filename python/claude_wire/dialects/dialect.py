@@ -1,8 +1,4 @@
-"""The base classes of dialects: :class:`Dialect` describes a kind of agent, :class:`Connection` translates messages.
-
-In Python, hosts and agents always use the messages of stream-json. A connection translates these messages to frames of
-its dialect, and frames to messages.
-"""
+"""The base classes of dialects: :class:`Dialect` describes a kind of agent, :class:`Connection` translates messages."""
 
 from __future__ import annotations
 
@@ -21,17 +17,16 @@ CONTROL = (ControlRequest, ControlResponse, ControlCancelRequest)
 
 
 class Connection:
-    """Translates one stream's messages, and keeps the state that this needs.
+    """Translates the messages of one stream to lines of a dialect, and lines to messages.
 
     A host calls :meth:`to_agent` and :meth:`from_agent`; an agent calls :meth:`to_host`, :meth:`from_host` and
-    :meth:`reply`. This class is the connection of stream-json, which needs no translation. Other dialects have
-    subclasses.
+    :meth:`reply`. This class is for stream-json, which needs no translation. Other dialects have subclasses.
     """
 
     dialect: Dialect
     """The other side's dialect. AUTO until it is detected."""
     owed: int = 0
-    """For a host: how many prompts have no result yet."""
+    """For a host: the number of prompts without a result."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -55,7 +50,7 @@ class Connection:
 
     @property
     def result_may_be_missing(self) -> bool:
-        """True if the agent stopped the turn under way, and may not write a result for the turn.
+        """True if the agent stopped the turn, perhaps without a result.
 
         After :data:`SILENCE_SECONDS` without a line, a host then uses :meth:`missing_result`.
         """
@@ -83,13 +78,13 @@ class Connection:
         return [message]
 
     def reply(self) -> bytes:
-        """Remove and return the lines with which an agent's connection itself answers the last input; often ``b""``."""
+        """Pop the lines with which an agent's connection itself answers the last input; often ``b""``."""
         replies = b"".join(self._replies)
         self._replies.clear()
         return replies
 
     def cannot(self, problem: str) -> DialectError:
-        """Return the error for a message that the dialect cannot express: "the dialect NAME", and the ``problem``."""
+        """Return the error for a message that the dialect cannot express: "the dialect NAME PROBLEM"."""
         return DialectError(self.dialect.name, problem)
 
     def cannot_ask(self, message: ControlRequest) -> DialectError:
@@ -110,9 +105,9 @@ class Dialect:
         has_status: True if a host can ask for the status, also during a turn.
         signals: True if a host interrupts by SIGINT.
         host_hooks: True if the dialect has no messages for hooks: a host then calls hooks itself.
-        busy: how prompts are handled during a turn. ``merge``: they enter the turn before the next request to the
-            model; prompts that still wait at its end begin one turn together. ``inject``: waiting prompts enter the
-            turn as one message; each prompt that still waits at its end gets a separate turn; the agent reports
+        busy: how an agent handles prompts during a turn. ``merge``: they enter the turn before the next request to the
+            model; prompts that still wait at the end begin one turn together. ``inject``: waiting prompts enter the
+            turn as one message; each prompt that still waits at the end gets a separate turn; the agent reports
             ``queued`` and ``injected``. ``each``: each prompt gets a separate turn. ``refuse``: the connection answers
             with an error.
         strict: True if a line of another type than ``user`` and ``control_request`` ends the agent.

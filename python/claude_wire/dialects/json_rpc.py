@@ -1,7 +1,7 @@
-"""The dialect in which a JSON-RPC 2.0 request ``run`` has many responses, one for each message of the turn.
+"""The dialect of JSON-RPC 2.0 with a request ``run``, which gets a response for each message of the turn.
 
-The last response to a ``run`` has the ``result`` message, or is an error. Libraries for JSON-RPC expect one response to
-a request, so this module does not use one.
+The last response has the ``result`` message, or is an error. This module does not use a library for JSON-RPC, because
+libraries expect one response to a request.
 """
 
 # Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.

@@ -1,4 +1,4 @@
-"""The dialect of miriad-code: ``control`` messages without ids, and prompts that are injected into a turn."""
+"""The dialect of miriad-code, with ``control`` messages without ids. Prompts are injected into the current turn."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MAX_WORD_CHARS = 64
 
 
 class MiriadConnection(Connection):
-    """What both miriad-code dialects share: a turn's frames, and the host's requests to an agent."""
+    """The base class for both dialects of miriad-code: a turn's frames, and the host's requests to an agent."""
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
@@ -78,12 +78,12 @@ class MiriadConnection(Connection):
 
 
 class _Miriad(MiriadConnection):
-    """A connection with miriad-code. For a host, it also follows which turn is under way.
+    """A connection with miriad-code. For a host, it also tracks which turn is under way.
 
-    By the protocol document, an interrupt ends with a ``result`` of the subtype ``cancelled``. In fact miriad-code
-    writes ``interrupted`` first, and often no result: a turn that is aborted within a request to the model has none.
-    So the first of the two messages answers an interrupt. If no result follows ``interrupted``, the host treats the
-    turn as ended after :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS` without a line.
+    According to miriad-code's protocol document, an interrupted turn ends with the ``result`` ``cancelled``. In fact,
+    miriad-code writes ``interrupted`` first, and no result if it aborted a request to the model. Therefore the first of
+    the two messages answers the host's interrupt. If no result follows ``interrupted``, the host treats the turn as
+    ended after :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS` without a line.
     """
 
     def __init__(self, dialect: Dialect) -> None:

@@ -1,1 +1,1 @@
-"""The flags of the Claude Code CLI. Hosts write them, and agents read them."""
+"""The flags of the Claude Code CLI. A host writes them, and an agent reads them."""

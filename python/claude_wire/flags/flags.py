@@ -1,4 +1,4 @@
-"""The flags of CLI 2.1.331, each as a typed field. Hosts write them, and agents read them."""
+"""The flags of CLI 2.1.331 as typed fields. A host writes them, and an agent reads them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ class Flag(NamedTuple):
 
     name: str
     kind: Kind
-    #: True: always write ``--flag=value``, because its value is optional for the CLI, or because claude-agent-sdk does
-    #: so, too.
+    #: True: always write ``--flag=value``, because the value is optional for the CLI, or like claude-agent-sdk.
     joined: bool
     #: True if the flag may have no value.
     optional: bool

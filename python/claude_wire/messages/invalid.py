@@ -22,7 +22,7 @@ InvalidKind: TypeAlias = Literal[
 
 
 class InvalidLine:
-    """A line that is not one JSON object. A decoder returns it instead of a message. Immutable.
+    """A line that is not one JSON object. A decoder returns this instead of a message. Immutable.
 
     It is not a message and cannot be encoded; ``raw`` has the bytes of the line.
 
@@ -37,6 +37,7 @@ class InvalidLine:
             ``no_memory``.
     """
 
+    # Not a Struct or a dataclass, because msgspec would encode it inside a dict.
     __slots__ = ("kind", "length", "line_number", "offset", "raw", "reason")
 
     raw: bytes
@@ -94,8 +95,8 @@ class InvalidLineError(ClaudeWireError, ValueError):
 
     Attributes:
         line: the :class:`~claude_wire.InvalidLine`, with its bytes, number, offset and reason.
-        messages: the messages before this line in the same call, in order; empty from ``read()``, which yields them
-            first. The next call of ``feed`` or ``close`` returns the later messages.
+        messages: the messages before this line in the same call; empty from ``read()``, which yields them first. The
+            next call of ``feed`` or ``close`` returns the later messages.
     """
 
     def __init__(self, line: InvalidLine, messages: list[Any] | None = None) -> None:

@@ -1,10 +1,8 @@
 """Build a message from plain Python objects, piece by piece, for lines that msgspec refuses.
 
-msgspec refuses a whole line for one block of an unknown type. In this module, the smallest part that can be unknown (a
-block, an event, a delta, a request, ...) becomes ``Unknown…`` and keeps its JSON object; all other parts are typed as
-usual. ``1.0`` is accepted for an ``int``, because ``1`` and ``1.0`` are the same number in JSON.
-
-This is slow, but most lines do not need it.
+msgspec refuses a whole line if one block has an unknown type. Here, the smallest part that can be unknown (a block, an
+event, a delta, a request, …) becomes ``Unknown…`` and keeps its JSON object; all other parts are typed. ``1.0`` is
+accepted for an ``int``, because ``1`` and ``1.0`` are the same number in JSON. This is slow, but few lines need it.
 """
 
 # Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
@@ -34,7 +32,7 @@ Ambiguities = dict[int, tuple[dict[str, Any], set[str]]]
 
 
 class Findings:
-    """Notes about one or more lines: ambiguous keys, which the reader of the JSON text has found, and unknown parts.
+    """The unknown parts and ambiguous keys of one or more lines.
 
     Attributes:
         unknown: the created ``Unknown`` values, in order.
@@ -48,7 +46,7 @@ class Findings:
         self.ambiguous: Ambiguities = {}
 
     def check_tag(self, value: dict[str, Any], key: str) -> None:
-        """Raise :class:`Ambiguous` if the tag ``key`` of ``value`` had two values, since readers would differ."""
+        """Raise :class:`Ambiguous` if the tag ``key`` of ``value`` had two values: JSON parsers choose differently."""
         if id(value) in self.ambiguous and key in self.ambiguous[id(value)][1]:
             raise Ambiguous(key)
 

@@ -13,13 +13,13 @@ from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.vocabulary import Vocabulary, by_subtype
 from claude_wire.support.arguments import type_of
 
-#: All classes of values that a message stream can return.
+#: The classes of everything that a decoder returns.
 _GIVEN: tuple[type, ...] = (*get_args(Message), InvalidLine)
 _GIVEN_SET = frozenset(_GIVEN)
 
 
 def require_message(taker: str, message: object) -> None:
-    """Check that a value is a stream message. Without this check, ``taker`` would silently ignore other values.
+    """Check that a value is a message of a stream. Otherwise ``taker``, the caller, would silently ignore the value.
 
     Raises:
         TypeError: ``message`` is a dict, a list, a line, or a part of a message.

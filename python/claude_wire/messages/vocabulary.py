@@ -1,4 +1,4 @@
-"""Find a line's class by the line's ``type`` and, if the type has several classes, by the ``subtype``.
+"""Find a line's class by its ``type`` and, if the type has several classes, its ``subtype``.
 
 For example, ``{"type": "system", "subtype": "init"}`` gives :class:`InitMessage`. The messages of a stream are one
 vocabulary (see ``union``), and the subclasses of each :class:`Family` are another.
@@ -23,9 +23,9 @@ __all__ = ["Family", "Vocabulary", "by_subtype", "is_family", "vocabulary_of"]
 class Family(Wire, frozen=True):
     """The base class for a family of classes, for a stream whose lines are not messages of the CLI.
 
-    ``Decoder(Records)`` decodes each line to a subclass of ``Records``, which is a direct subclass of this class. Only
-    subclasses without further subclasses are used. Their tag is the ``type`` of a line. A subclass with a constant
-    field ``subtype`` is only for lines of this subtype.
+    Derive a class from this class, such as ``Records``, and derive a class from ``Records`` for each ``type`` of line,
+    which is its tag. A class with a :func:`constant` field ``subtype`` is only for lines of this subtype.
+    ``Decoder(Records)`` then decodes each line to one of the classes that have no subclasses.
     """
 
 
@@ -124,7 +124,7 @@ def is_family(value: object) -> TypeGuard[type[Family]]:
 
 @cache
 def vocabulary_of(family: type[Family]) -> Vocabulary:
-    """Return a family's vocabulary. It has the subclasses that exist at the first call.
+    """Return a family's vocabulary, with the subclasses that exist at the first call.
 
     Raises:
         TypeError: the family has no subclass; a subclass has no tag, or defines a field named ``extra``; or a subclass

@@ -44,7 +44,7 @@ _ENDED = frozenset(("completed", "failed")) | _STOPPED
 
 
 class Background:
-    """A session's background work. Each set keeps the newest 4,096 tasks; a run does not wait for older tasks."""
+    """A session's background work. Each set has at most 4,096 tasks; a run does not wait for older tasks."""
 
     __slots__ = ("_owned", "due", "is_certain", "shells", "stopped", "subagents")
 

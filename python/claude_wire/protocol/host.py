@@ -1,7 +1,7 @@
 """The host's side of the protocol, without input and output.
 
 :class:`HostProtocol` takes each message from the CLI, and returns events. The host also reports the prompts, requests
-and answers that it sends. The class tracks three kinds of exchanges, each with a table of states:
+and answers that it sends. Three kinds of exchanges have states:
 
 =========  =====================  ===========================================================================
 kind       begins with            table
@@ -9,7 +9,7 @@ kind       begins with            table
 prompt     the host's prompt      :data:`claude_wire.protocol.run.TRANSITIONS`
 question   the CLI's              :data:`claude_wire.protocol.questions.TRANSITIONS`
            ``control_request``
-request    the host's             WAITING until its answer, or until the host gives it up
+request    the host's             waiting until the answer, or until the host stops waiting
            ``control_request``
 =========  =====================  ===========================================================================
 
@@ -68,7 +68,7 @@ class MessageReceived(NamedTuple):
 
 
 class CallbackWanted(NamedTuple):
-    """The CLI sent a request and is waiting for the answer, which is an error if ``question.problem`` is not empty."""
+    """The CLI is waiting for an answer to a request. If ``question.problem`` is not empty, answer with an error."""
 
     question: Question
 

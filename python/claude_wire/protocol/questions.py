@@ -26,8 +26,8 @@ from claude_wire.support.ids import Ids, Key, key_of
 
 _log = logging.getLogger("claude_wire")
 
-#: Maximum number of open questions. A session stops reading long before this limit, but a single line may have any
-#: number of questions, because the answer to ``initialize`` lists all open questions.
+#: Maximum number of open questions. A session stops reading long before this limit, but the answer to ``initialize``
+#: may list any number of questions in one line.
 MAX_OPEN = 8192
 
 
@@ -60,8 +60,8 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
 class Question:
     """One control request from the other side.
 
-    A request without an id gets an answer without an id, as the CLI does. It cannot be withdrawn, and if it is
-    repeated, it counts as a new question.
+    Like in the CLI, a request without an id gets an answer without an id. It cannot be withdrawn, and when it is sent
+    again, it counts as a new question.
 
     Attributes:
         id: the ``request_id`` as received; None or UNSET for a request without an id.

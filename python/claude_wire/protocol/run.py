@@ -1,28 +1,27 @@
 """Decide when a run is over, and track each prompt's state.
 
-A result ends a turn, not the run: background subagents continue, and when one ends, another turn starts, which needs
-an open input. A CLI that reports its state sends ``idle`` when it does not owe a turn. With any other CLI, only
-subagents and workflows count, because a background shell or monitor may run forever. (claude-agent-sdk 0.2.187 does the
-same.)
+A result ends a turn, not the run: background subagents continue, and the end of each starts another turn, which needs
+an open input. A CLI that reports its state sends ``idle`` when no turn is due. With any other CLI, only subagents and
+workflows count, because a background shell or monitor may run forever. (claude-agent-sdk 0.2.187 does the same.)
 
-Each subagent that ends starts a separate turn, even if several end at the same time (CLI 2.1.331). There is one
-exception: if the current turn calls the model again, this call handles the end of the subagent. No turn follows, and no
-message reports this. After each result, a CLI that does not report its state therefore has :data:`SETTLE_SECONDS` to
-begin a turn that may be due. If an agent never announces turns, there is no wait: its next result counts as the last.
+The end of a subagent starts a separate turn, even if several end at the same time (CLI 2.1.331). There is one
+exception: if the current turn calls the model again, this call handles the end, no turn follows, and no message says
+so. After each result, a CLI that does not report its state therefore has :data:`SETTLE_SECONDS` to begin a turn that
+may be due. For an agent that never announces turns, there is no wait: its next result counts as the last.
 
 The table "Turns and runs" in docs/session.md defines when a turn and a run are done.
 
 Each prompt is in one state, and :data:`TRANSITIONS` is the whole state machine:
 
 ==========  =================================================================================================
-SENT        The prompt was written. The CLI has not mentioned it yet.
+SENT        The host wrote the prompt. The CLI has not mentioned the prompt yet.
 QUEUED      ``command_lifecycle`` says that the prompt is waiting in the CLI's queue.
 STARTED     ``command_lifecycle`` says that a turn began with the prompt.
-FOLDED      The CLI merged the prompt into the current turn. This turn's result answers the prompt.
-UNCERTAIN   A result that does not name prompts may answer this prompt, too, or another result may follow. Or the
-            CLI emptied its queue without saying whether the prompt was in it.
+FOLDED      The CLI merged the prompt into the current turn, whose result answers the prompt.
+UNCERTAIN   A result that does not name prompts may answer this prompt, or the prompt may get another result. Or
+            the CLI emptied its queue without saying whether the prompt was in the queue.
 ANSWERED    A result answers the prompt.
-REPEATED    The CLI knows the uuid from before the session was resumed. No turn begins.
+REPEATED    The CLI got the uuid before the session was resumed. No turn begins.
 CANCELLED   The CLI removed the prompt from its queue, or refused it. No turn begins.
 ==========  =================================================================================================
 
@@ -31,10 +30,10 @@ The last three are final. Messages cause these events:
 * A result that names prompts (``user_message_uuids``) is NAMED for these prompts, and for prompts without a uuid that
   were sent before the last of these, because the CLI keeps the order. (A CLI that names only the last prompt, in
   ``user_message_uuid``, means all earlier prompts, too.) For later prompts without a uuid, the result is LATER: it may
-  answer them, since the CLI cannot name them.
-* A result that names no prompt is FIRST for the oldest prompt, and LATER for all other prompts, since the CLI merges
-  waiting prompts. In a dialect without merging, it is LATER only for FOLDED prompts. A result with an empty list of
-  names is neither FIRST nor LATER for a prompt with a uuid.
+  answer them, although the CLI cannot name them.
+* A result that does not name a prompt is FIRST for the oldest prompt, and LATER for all other prompts, because the CLI
+  merges waiting prompts. In a dialect without merging, it is LATER only for FOLDED prompts. A result with an empty list
+  of names is neither FIRST nor LATER for a prompt with a uuid.
 * The result of a turn that background work started is FIRST for no prompt.
 * ``command_lifecycle`` is sent only for prompts with a uuid. ``completed`` is sent after the result for a prompt that
   began a turn, before the result for a folded prompt, and without ``queued`` for a repeated prompt.
@@ -129,45 +128,45 @@ class Event(Enum):
     SETTLED = "settled"
 
 
-_SAID_BY_RESULTS = {Event.NAMED: State.ANSWERED, Event.FIRST: State.ANSWERED}
-#: Events for a prompt that may be in the CLI's queue, or in a turn, or in neither.
-_SAID_OF_ANY = {
+_BY_RESULT = {Event.NAMED: State.ANSWERED, Event.FIRST: State.ANSWERED}
+#: The transitions of SENT and UNCERTAIN: the prompt may be in the CLI's queue, in a turn, or in neither.
+_FROM_ANYWHERE = {
     Event.QUEUED: State.QUEUED,
     Event.STARTED: State.STARTED,
     Event.COMPLETED: State.REPEATED,
     Event.CANCELLED: State.CANCELLED,
     Event.WITHDRAWN: State.CANCELLED,
     Event.FOLDED: State.FOLDED,
-    **_SAID_BY_RESULTS,
+    **_BY_RESULT,
 }
 
 #: State -> event -> next state. An event that is not listed changes nothing. ``discarded`` and ``refused`` of
 #: ``command_lifecycle`` are CANCELLED; WITHDRAWN is a request of the host to cancel that the CLI has granted. COMPLETED
 #: and CANCELLED after STARTED are about the turn: its prompt is then FOLDED, and waits for the result of the turn.
 TRANSITIONS: dict[State, dict[Event, State]] = {
-    State.SENT: {**_SAID_OF_ANY, Event.LATER: State.UNCERTAIN, Event.SWEPT: State.UNCERTAIN},
+    State.SENT: {**_FROM_ANYWHERE, Event.LATER: State.UNCERTAIN, Event.SWEPT: State.UNCERTAIN},
     State.QUEUED: {
         Event.STARTED: State.STARTED,
         Event.COMPLETED: State.FOLDED,
         Event.CANCELLED: State.CANCELLED,
         Event.WITHDRAWN: State.CANCELLED,
         Event.FOLDED: State.FOLDED,
-        **_SAID_BY_RESULTS,
+        **_BY_RESULT,
     },
     State.STARTED: {
         Event.QUEUED: State.QUEUED,  # an interrupt put the prompt back into the queue
         Event.COMPLETED: State.FOLDED,
         Event.CANCELLED: State.FOLDED,
         Event.WITHDRAWN: State.CANCELLED,
-        **_SAID_BY_RESULTS,
+        **_BY_RESULT,
     },
     State.FOLDED: {
         Event.QUEUED: State.QUEUED,
         Event.LATER: State.ANSWERED,
         Event.SETTLED: State.CANCELLED,
-        **_SAID_BY_RESULTS,
+        **_BY_RESULT,
     },
-    State.UNCERTAIN: {**_SAID_OF_ANY, Event.SETTLED: State.ANSWERED},
+    State.UNCERTAIN: {**_FROM_ANYWHERE, Event.SETTLED: State.ANSWERED},
     State.ANSWERED: {},
     State.REPEATED: {},
     State.CANCELLED: {},
@@ -446,7 +445,7 @@ class Run:
             self._turn = False
             self.last_result = message
             self._queued = message.queued_turn_count or 0
-            self.background.turn_ended(takes_one_up=self.is_unasked(message))
+            self.background.turn_ended(was_due=self.is_unasked(message))
             if not self._announces:
                 self.background.settle()
             self._result(message)
