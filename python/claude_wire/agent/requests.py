@@ -1,36 +1,8 @@
 """Answer the control requests that a host sends to an agent.
 
 If the author has a handler for a request, the agent calls the handler, and sends its return value as the answer. If
-there is no handler, or the handler returns None, the agent answers by this table. :class:`AgentProtocol` itself answers
-``interrupt``.
-
-==========================  ==========================================================================================
-``initialize``              store the hooks, MCP servers and schema; do the MCP handshake with servers that have no
-                            manifest; answer with what the agent supports
-``cancel_async_message``    drop a waiting prompt
-``set_permission_mode``     change the session's mode; then send ``system/status``
-``set_model``               change the session's model; null and ``default`` restore the first model
-``mcp_status``              list the MCP servers and their tools
-``mcp_message``             a request from an MCP server in the host: answer that the agent has no such method
-``mcp_set_servers``         add and remove servers in the host; report all other servers as not connected
-``mcp_reconnect``,          success for a server in the host, which is always connected; an error for other servers
-``mcp_toggle``
-``set_mcp_permission_…``    store the mode; the agent then asks before each tool of the server, even if the mode of the
-                            session allows all tools
-``set_max_thinking_tokens`` store the number as ``session.max_thinking_tokens``
-``apply_flag_settings``     store the settings as ``session.flag_settings``; ``get_settings`` returns them
-``rewind_files``            an error: an agent cannot do this
-``stop_task``,              an empty answer: an agent has no such tasks, commands, skills, plugins, models or files
-``background_tasks``,
-``reload_…``,
-``list_models``,
-``seed_read_state``
-``get_binary_version``      the agent's version
-``get_usage``               the session's token counts and cost, without a plan or limits
-``get_status``              in dialects with this request: whether a turn is under way, and how many prompts wait
-``end_session``             end the agent after the current turn
-any other                   ``Unsupported control request subtype``
-==========================  ==========================================================================================
+there is no handler, or the handler returns None, the agent answers with a method of :class:`HostRequests` or from
+:data:`NOTHING`. Any other request is refused as unsupported. :class:`AgentProtocol` itself answers ``interrupt``.
 """
 
 # Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
@@ -139,7 +111,7 @@ class HostRequests:
             UnknownRequest: self._unsupported,
         }
         self._own.update((kind, partial(_same, answer)) for kind, answer in NOTHING.items())
-        if not service.protocol.plain:
+        if not service.protocol.plain:  # stream-json does not have this request
             self._own[GetStatusRequest] = lambda body: service.protocol.status
 
     def find(self, body: object) -> Handler | None:
@@ -162,6 +134,7 @@ class HostRequests:
         return Handler(function, None, lambda: f"the handler of {kind.__name__}")
 
     async def initialize(self, body: InitializeRequest) -> Payload:
+        """Return what the agent supports, with the fields from the author's handler."""
         service = self._service
         given = await self._asked(body)
         version = service.session.version
@@ -241,6 +214,7 @@ class HostRequests:
         return {"mcpServers": rows}
 
     def _mcp_message(self, body: McpMessageRequest) -> Payload:
+        """Answer a JSON-RPC request from an MCP server in the host: the agent has no methods."""
         message = body.message
         server = self._service.session.mcp_servers.get(body.server_name)
         if server is not None and "method" in message and "id" in message:
@@ -254,6 +228,7 @@ class HostRequests:
             await self._service.questions.mcp_message(server, answer)
 
     def _mcp_set_servers(self, body: McpSetServersRequest) -> Payload:
+        """Add and remove servers in the host. Report all other servers as errors."""
         session = self._service.session
         configs = cast("dict[str, dict[str, Any]]", body.servers)  # the decoder gives dicts, for any kind of server
         wanted = [name for name, config in configs.items() if config.get("type") == "sdk"]
@@ -275,6 +250,7 @@ class HostRequests:
             await self._service.questions.connect(server)
 
     def _mcp_known(self, body: McpReconnectRequest | McpToggleRequest) -> Payload:
+        """Succeed for a server in the host, which is always connected. Refuse for other servers."""
         server = self._service.session.mcp_servers.get(body.serverName)
         if server is None:
             raise Refusal(f"Server not found: {body.serverName}")
