@@ -114,7 +114,7 @@ async def test_control_messages_that_were_seen_ahead_are_served_once_and_then_fo
             peer.say(numbered(5))
             assert numbers([await session.__anext__()]) == [5]
             assert len(served) == 10 * (turn + 1)
-            assert not session._router._found.control
+            assert not session._router._state.control
 
 
 @every_backend

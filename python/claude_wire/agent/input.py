@@ -170,7 +170,7 @@ def _request(line: UnknownMessage) -> ControlRequest | None:
     return read if isinstance(read, ControlRequest) else None
 
 
-def with_its_id(response: ControlResponse) -> ControlResponse | dict[str, Any]:
+def with_original_id(response: ControlResponse) -> ControlResponse | dict[str, Any]:
     """Return an answer with the original id of its request, which may be any JSON value."""
     request_id = response.request_id
     if not isinstance(request_id, str) or not request_id.startswith(_JSON_ID):

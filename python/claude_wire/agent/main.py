@@ -17,7 +17,7 @@ import anyio
 from anyio.abc import ByteSendStream
 
 from claude_wire.agent.options import FLAGS, AgentOptions
-from claude_wire.agent.service import Service, tell
+from claude_wire.agent.service import Service, print_exception
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode, encode_value
 from claude_wire.dialects import Dialect
@@ -110,7 +110,7 @@ def run_program(
     if prompt is None:
         with open(stdin, "rb", closefd=False) as file:
             prompt = file.read().decode(errors="replace")
-    source: Any = _only(prompt, dialect)
+    source: Any = _prompt_line(prompt, dialect)
     if options.output_format == "stream-json":
         return anyio.run(_serve, service, source, stdout, backend=backend)
     printed = _Results(dialect)
@@ -145,18 +145,18 @@ async def _serve(service: Service, stdin: Any, stdout: Any) -> int:
     with receiver as received:
         async with anyio.create_task_group() as group:
             if received is not None:
-                group.start_soon(partial(_obey, service, received))
+                group.start_soon(partial(_handle_signals, service, received))
             try:
                 code = await service.run(stdin, stdout)
             except Exception as error:
-                tell(error)
+                print_exception(error)
             if service.left_behind and not isinstance(stdout, _Results):
                 _leave_at_once(code)  # otherwise the event loop would wait for the agent's function
             group.cancel_scope.cancel()
     return code
 
 
-async def _obey(service: Service, received: AsyncIterator[signal.Signals]) -> None:
+async def _handle_signals(service: Service, received: AsyncIterator[signal.Signals]) -> None:
     async for number in received:
         if number == signal.SIGINT:
             service.interrupt()
@@ -164,7 +164,7 @@ async def _obey(service: Service, received: AsyncIterator[signal.Signals]) -> No
             service.terminate()
 
 
-async def _only(prompt: str, dialect: Dialect) -> AsyncIterator[bytes]:
+async def _prompt_line(prompt: str, dialect: Dialect) -> AsyncIterator[bytes]:
     """Yield one line with the prompt, as the input of an agent that got its prompt as an argument."""
     yield dialect.connect().to_agent(UserMessage(message=MessageParam("user", prompt)))
 

@@ -17,7 +17,7 @@ The transitions, as new state and event. An event that is not listed changes not
 event                           in IDLE                      in RUNNING and STOPPING
 ==============================  ===========================  =======================================================
 a prompt                        RUNNING, ``TurnStarted``     queued
-a prompt whose uuid is known    echoed                       echoed
+a prompt with a repeated uuid   echoed                       echoed
 a prompt, ``priority: now``     RUNNING, ``TurnStarted``     STOPPING, ``TurnStopped``; queued before all others
 a prompt that needs no model    a whole turn                 queued
 ``interrupt``                   nothing                      STOPPING, ``TurnStopped``
@@ -27,8 +27,8 @@ end of input                    OVER, ``Finished``           the turn and all qu
 an invalid line                 OVER, ``Finished``           the turn is still answered, queued prompts are dropped
 ==============================  ===========================  =======================================================
 
-Each turn has exactly one result. Each accepted prompt belongs to exactly one turn; a prompt is accepted unless its uuid
-is known or the host withdraws it. Frames around a turn, in this order (CLI 2.1.331):
+Each turn has exactly one result. Each prompt belongs to exactly one turn, unless an earlier prompt had its uuid or the
+host withdraws it. Frames around a turn, in this order (CLI 2.1.331):
 
 1. ``session_state_changed``: running
 2. ``command_lifecycle``: queued and started, for each prompt with a uuid
@@ -52,7 +52,7 @@ from uuid import uuid4
 
 import msgspec
 
-from claude_wire.agent.input import Taken, WrongLine, joined, taken, with_its_id
+from claude_wire.agent.input import Taken, WrongLine, joined, taken, with_original_id
 from claude_wire.agent.session import AgentSession, TurnRecord, filled, now
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
@@ -176,11 +176,11 @@ class AgentProtocol:
         # Events not yet returned to the caller.
         self._events: list[Event] = []
         self._input_ended = self._over = False
-        # The first is True if the input had a wrong line, the second if the last turn failed.
+        # `_wrong`: the input had a wrong line. `_failed`: the last turn failed.
         self._wrong = self._failed = False
         self._results = 0
-        # The state last reported to the host.
-        self._said_state = "idle"
+        # The state in the last `session_state_changed` message.
+        self._reported_state = "idle"
         # Number of open questions to the host.
         self._questions = 0
         # Lines to write: the first queue has answers to control requests, the second has all other lines.
@@ -225,26 +225,26 @@ class AgentProtocol:
         """True after the end of the input, and after a wrong line."""
         return self._input_ended
 
-    # --- what comes in
+    # --- input
 
     def feed(self, data: bytes | memoryview) -> list[Event]:
         """Handle bytes from the host. Drop bytes after a wrong line, and after the end of input."""
         if not self._input_ended:
             for message in self._decoder.feed(data):
                 self._see(message)
-        return self._happened()
+        return self._take_events()
 
     def end_input(self) -> list[Event]:
-        """Note the end of the input."""
+        """Handle the end of the input. Waiting prompts are still answered."""
         if not self._input_ended:
             for message in self._decoder.close():
                 self._see(message)
         if not self._input_ended:
             self._input_ended = True
-            self._go_on()
-        return self._happened()
+            self._begin_next()
+        return self._take_events()
 
-    def _happened(self) -> list[Event]:
+    def _take_events(self) -> list[Event]:
         events, self._events = self._events, []
         return events
 
@@ -262,7 +262,7 @@ class AgentProtocol:
             self._events.append(InvalidInput(str(wrong)))
             self._wrong = self._input_ended = True
             self._queue.clear()
-            self._go_on()
+            self._begin_next()
 
     def _take(self, message: Taken) -> None:
         if isinstance(message, UserMessage):
@@ -284,7 +284,7 @@ class AgentProtocol:
             if prompt.uuid in self.session.answered:
                 self._lifecycle([prompt], "completed")
                 if self.turn is None:
-                    self._said_state = ""  # write "idle" again
+                    self._reported_state = ""  # write "idle" again
                     self._state("idle")
                 return
             digest = blake2b(prompt.uuid.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -305,11 +305,11 @@ class AgentProtocol:
         else:
             self._queue.append(waiting)
         if not busy:
-            self._go_on()
+            self._begin_next()
 
     # --- turns
 
-    def _go_on(self) -> None:
+    def _begin_next(self) -> None:
         """Begin the next turn if a prompt is waiting. Otherwise become idle, or finish if the input has ended."""
         while self.turn is None and self._queue:
             self._begin()
@@ -369,16 +369,16 @@ class AgentProtocol:
             self._events.append(TurnStopped(self.turn))
 
     def interrupt(self, why: str = "interrupt") -> list[Event]:
-        """Stop the turn under way. It ends with an error, whatever the author's function returns."""
+        """Stop the turn under way. Its result is an error, whatever the author's function returns."""
         self._stop(why)
-        return self._happened()
+        return self._take_events()
 
     def end_turn(self, turn: TurnRecord, result: ResultMessage) -> list[Event]:
         """End a turn with this result. If prompts are waiting, begin the next turn."""
         if turn is self.turn:
             self._finish(turn, result)
-            self._go_on()
-        return self._happened()
+            self._begin_next()
+        return self._take_events()
 
     def _finish(self, turn: TurnRecord, result: ResultMessage) -> None:
         self.open_turn(turn)
@@ -403,9 +403,9 @@ class AgentProtocol:
         turn = self.turn
         if turn is None or turn.stopped is not None or self.dialect.busy not in ("merge", "inject"):
             return []
-        taken_out = [one for one in self._queue if not one.alone]
+        injected = [one for one in self._queue if not one.alone]
         self._queue = deque(one for one in self._queue if one.alone)
-        prompts = [one.prompt for one in taken_out]
+        prompts = [one.prompt for one in injected]
         turn.folded += [prompt.uuid for prompt in prompts if prompt.uuid]
         for prompt in prompts:
             self._lifecycle([prompt], "started")
@@ -413,7 +413,7 @@ class AgentProtocol:
             self._lifecycle([prompt], "completed")
         if self.dialect.busy == "inject" and prompts:
             prompts = [joined(prompts, "\n\n")]
-            self.send(InjectedMessage(message_count=len(taken_out), content_length=len(prompts[0].text)))
+            self.send(InjectedMessage(message_count=len(injected), content_length=len(prompts[0].text)))
         return prompts
 
     def withdraw(self, uuid: str | None = None) -> list[str]:
@@ -439,7 +439,7 @@ class AgentProtocol:
         """The exit code: 1 after a wrong line, the dialect's code if the last turn has failed, else 0."""
         return 1 if self._wrong else self.dialect.failed_code if self._failed else 0
 
-    # --- what goes out
+    # --- output
 
     def new_uuid(self) -> str:
         """A new uuid for a message."""
@@ -464,7 +464,7 @@ class AgentProtocol:
 
     def encode_control(self, message: Message) -> bytes:
         """Encode a control message. An answer gets the original id of its request."""
-        return self.connection.to_host(with_its_id(message) if isinstance(message, ControlResponse) else message)
+        return self.connection.to_host(with_original_id(message) if isinstance(message, ControlResponse) else message)
 
     def pop(self) -> bytes | None:
         """Remove and return the next line to write. Return None if the queue is empty."""
@@ -482,22 +482,22 @@ class AgentProtocol:
 
     @contextmanager
     def asking(self) -> Generator[None, None, None]:
-        """A ``with`` block in which the turn waits for the host's answer. Blocks of several questions may overlap."""
+        """Return a context manager in which the turn waits for the host's answer. Several blocks may overlap."""
         self._questions += 1
-        self._say_whether_asking()
+        self._report_asking()
         try:
             yield
         finally:
             self._questions -= 1
-            self._say_whether_asking()
+            self._report_asking()
 
-    def _say_whether_asking(self) -> None:
+    def _report_asking(self) -> None:
         if self.turn is not None and self.turn.stopped is None:
             self._state("requires_action" if self._questions else "running")
 
     def _state(self, state: str) -> None:
-        if state != self._said_state:
-            self._said_state = state
+        if state != self._reported_state:
+            self._reported_state = state
             if self._states is not None:
                 changed = SessionStateChangedMessage(
                     state=state, sdk_host_only=self._states or None, uuid=self.new_uuid(), session_id=self.session.id

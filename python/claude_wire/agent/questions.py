@@ -206,7 +206,7 @@ class Questions:
         calls = [(matcher, callback) for matcher in matchers for callback in matcher.hookCallbackIds]
         if not calls:
             return hooked
-        told = {
+        common = {
             "session_id": self._session.id,
             "transcript_path": "",
             "cwd": self._session.cwd,
@@ -216,15 +216,15 @@ class Questions:
         }
         name = f"{event}:{subject}" if subject else event
         outputs: list[dict[str, Any]] = [{} for _ in calls]
-        room = MAX_HOOK_BYTES
+        left_bytes = MAX_HOOK_BYTES
 
         async def call(number: int, matcher: HookCallbackMatcher, callback: str) -> None:
-            nonlocal room
-            request = HookCallbackRequest(callback_id=callback, input=cast("Any", told), tool_use_id=use_id)
+            nonlocal left_bytes
+            request = HookCallbackRequest(callback_id=callback, input=cast("Any", common), tool_use_id=use_id)
             try:
                 answer = await self._requests.ask(request, matcher.timeout)
-                room -= len(encode(answer))
-                if room >= 0:
+                left_bytes -= len(encode(answer))
+                if left_bytes >= 0:
                     outputs[number] = answer.response or {}
                     return
                 problem = "answered with too much"  # the unread answer might refuse the action, so block it

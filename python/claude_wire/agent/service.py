@@ -90,18 +90,19 @@ class Service:
         self._code: int | None = None
         # The exception that the input or the output raised, or None.
         self._error: Exception | None = None
-        # True after the output has failed or was closed; true while the writer task writes.
+        # `_broken`: the output failed or was closed. `_writing`: the writer task is writing.
         self._broken = self._writing = False
         #: True if one of the author's functions is still running at the end, although it was cancelled.
         self.left_behind: bool = False
-        # The cancel scope of run(), and True after the author's lifespan was entered.
+        # The cancel scope of run(). `_started` is True after the author's lifespan was entered.
         self._scope: CancelScope | None = None
         self._started = False
         self._sink: Sink | None = None
         self._pop_now = self.protocol.pop
         # The number of tasks that are waiting for `_moved`.
         self._waiters = 0
-        # Events: the run is over; a queue has become shorter; output waits for the writer task.
+        # `_over`: the agent has no more work. `_moved`: a queue (prompts, requests, output) became shorter.
+        # `_to_write`: output waits for the writer task.
         self._over, self._moved, self._to_write = Event(), Event(), Event()
 
     async def run(self, stdin: Any, stdout: Any) -> int:
@@ -170,7 +171,7 @@ class Service:
             self._handle(self.protocol.interrupt())
 
     def start(self, function: Callable[[], Any]) -> None:
-        """Run a function in a task. The agent waits for the task before it ends."""
+        """Run a function in a task. The agent waits for the task, for at most :data:`LAST_SECONDS`, before it ends."""
         self._answering.start(function, "claude-wire-answer")
 
     def end_input(self) -> None:
@@ -189,7 +190,7 @@ class Service:
         for line in self.requests.withdraw_waiting():
             write(line)
 
-    # --- what comes in
+    # --- input
 
     async def _read(self) -> None:
         try:
@@ -209,7 +210,7 @@ class Service:
     def _has_room(self) -> bool:
         asking = self.requests.waiting
         if self.protocol.full(asking=asking):
-            if asking:  # the answer may follow more prompts: if nothing gave up, both sides would wait forever
+            if asking:  # the answer may come after more prompts, so agent and host would wait for each other
                 self.requests.fail_waiting("too many prompts wait before the answer", None)
             return False
         return self.protocol.unwritten < MAX_UNWRITTEN and not self._answers.is_full()
@@ -297,7 +298,7 @@ class Service:
         except get_cancelled_exc_class() as error:
             if not cancelled_by_nobody():
                 raise
-            turn.result = _failed(error)  # not this task, but a future that the function awaited was cancelled
+            turn.result = _failed(error)  # a future that the function awaited was cancelled, not this task
 
     def _ended(self, turn: Turn) -> None:
         """Write the result of a turn whose task has ended, or did not end in time."""
@@ -364,7 +365,7 @@ class Service:
         returned = await to_thread.run_sync(function, argument, abandon_on_cancel=True)
         return await returned if inspect.isawaitable(returned) else returned
 
-    # --- what goes out
+    # --- output
 
     def flush(self) -> bool:
         """Write as much as possible without waiting; the writer task writes the rest. Return True if all is written."""
@@ -388,8 +389,8 @@ class Service:
         """True while so much output waits that a turn has to wait."""
         return self.protocol.unwritten > CROWDED_BYTES
 
-    async def room(self) -> None:
-        """Wait until the service is no longer :attr:`crowded`, or the output is closed."""
+    async def until_uncrowded(self) -> None:
+        """Wait until less output waits, or until the output is closed."""
         await self._until(lambda: self._broken or not self.crowded)
 
     async def _until(self, ready: Callable[[], bool]) -> None:
@@ -451,11 +452,11 @@ class Service:
 
 
 def _failed(error: BaseException, function: object = None) -> ResultMessage:
-    tell(error, function)
+    print_exception(error, function)
     return failure(f"{type(error).__name__}: {error}")
 
 
-def tell(error: BaseException, function: object = None) -> None:
+def print_exception(error: BaseException, function: object = None) -> None:
     """Print an exception of the author's code on standard error. The traceback shows only the author's frames.
 
     Args:

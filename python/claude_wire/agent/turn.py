@@ -111,7 +111,7 @@ class Turn:
         """True if the turn was interrupted, or is over. A function in a thread should check this now and then."""
         return not self._ready()
 
-    # --- saying
+    # --- text and messages
 
     async def say(self, text: str) -> None:
         """Write a text as one block."""
@@ -464,7 +464,7 @@ class Turn:
         service = self._service
         service.flush()
         if service.crowded:
-            await service.room()
+            await service.until_uncrowded()
         elif self._lines >= LINES_AT_ONCE or self.record.stopped is not None:
             self._lines = 0
             await checkpoint()

@@ -201,7 +201,7 @@ class DialectAdapter:
         return meant
 
     def follow(self, follower: Follower[Any]) -> None:
-        """Note the follower at the decoder's position."""
+        """Use this follower, which begins at the decoder's position, to decode lines that are read ahead."""
         self._follower = follower
         self._kept.clear()
 

@@ -98,8 +98,8 @@ class HostHooks:
         Raises:
             PromptError: a hook blocked the prompt.
         """
-        told = UserPromptSubmitHookInput(prompt=prompt.text, source="sdk", **self._common())
-        for output in await self._call("UserPromptSubmit", told):
+        hook_input = UserPromptSubmitHookInput(prompt=prompt.text, source="sdk", **self._common())
+        for output in await self._call("UserPromptSubmit", hook_input):
             if _blocks(output):
                 raise PromptError(prompt.uuid, f"a hook has blocked the prompt: {_reason(output)}")
 
@@ -160,8 +160,8 @@ class HostHooks:
     async def _decide(self, use: Use) -> None:
         try:
             name, given = use.block.name, use.block.input
-            told = PreToolUseHookInput(tool_name=name, tool_input=given, tool_use_id=use.call, **self._common())
-            for output in await self._call("PreToolUse", told, name, use.call):
+            hook_input = PreToolUseHookInput(tool_name=name, tool_input=given, tool_use_id=use.call, **self._common())
+            for output in await self._call("PreToolUse", hook_input, name, use.call):
                 specific = output.hookSpecificOutput
                 decision = getattr(specific, "permissionDecision", None)
                 reason = getattr(specific, "permissionDecisionReason", None) or _reason(output)
@@ -178,27 +178,29 @@ class HostHooks:
         name = use.block.name
         if isinstance(use.decided, PermissionResultDeny):
             _log.warning("a hook denied %s, but the tool ran: the agent did not ask for permission", one_line(name))
-        told = PostToolUseHookInput(
+        hook_input = PostToolUseHookInput(
             tool_name=name,
             tool_input=use.block.input,
             tool_response=result.to_dict().get("content"),
             tool_use_id=use.call,
             **self._common(),
         )
-        for output in await self._call("PostToolUse", told, name, use.call):
+        for output in await self._call("PostToolUse", hook_input, name, use.call):
             if output != HookOutput():
                 _log.warning("the output of a hook after %s has no effect in this dialect", one_line(name))
 
     def _common(self) -> dict[str, Any]:
         return {"session_id": self._session, "transcript_path": "", "cwd": ""}
 
-    async def _call(self, event: str, told: Any, name: str | None = None, use: str | None = None) -> list[HookOutput]:
+    async def _call(
+        self, event: str, hook_input: Any, name: str | None = None, use: str | None = None
+    ) -> list[HookOutput]:
         """Call an event's hooks that match the tool ``name``, one after the other, and return their outputs."""
         outputs: list[HookOutput] = []
         for one in self._callbacks.matchers.get(event, ()):
             if name is None or fits_tool(one.matcher, [name]):
                 for id in one.hookCallbackIds:
-                    request = HookCallbackRequest(callback_id=id, input=told, tool_use_id=use)
+                    request = HookCallbackRequest(callback_id=id, input=hook_input, tool_use_id=use)
                     output = await self._callbacks.call_hook(request)
                     if output is None and one.onFailure == "block":
                         output = HookOutput(decision="block", reason="the hook failed")

@@ -84,6 +84,7 @@ class Wait:
         return self.shells != 0 and bool(run.background.shells) and run.over
 
     def note(self, result: ResultMessage, run: Run) -> None:
+        """Store the turn's result, and its error if no earlier turn failed."""
         self.result = result
         if self.error is None:
             self.error = result.to_error(run.reason, run.resets_at, structured=self.structured)

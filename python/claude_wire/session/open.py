@@ -177,12 +177,12 @@ def open_session(
     require_environment("env", env)
     require_environment("extra_env", extra_env)
     argv = command_line(options, asks=can_use_tool is not None and spoken is not CLASSIC)
-    told = {STATE_VARIABLE: "1"} if spoken.initializes and STATE_VARIABLE not in (env or {}) else {}
+    variables = {STATE_VARIABLE: "1"} if spoken.initializes and STATE_VARIABLE not in (env or {}) else {}
     process = open_process(
         argv,
         cwd=cwd,
         env=env,
-        extra_env={**told, **(extra_env or {})},
+        extra_env={**variables, **(extra_env or {})},
         user=user,
         stderr=stderr,
         overflow=overflow,
@@ -251,7 +251,7 @@ class _ProcessSession(Session):
             await super()._open(request)
         except (SessionEndedError, ProcessInputError):
             # The process may have closed only its input. If its output ends with an error, raise that error instead.
-            await self._reading.pass_to_the_end(GRACE_SECONDS)
+            await self._reading.skip_to_end(GRACE_SECONDS)
             raise
 
     if not TYPE_CHECKING:  # a type checker must see that a session has no `with`

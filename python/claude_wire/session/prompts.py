@@ -154,26 +154,26 @@ class Prompts:
             sent = await self.send(prompt)
             assert sent is not None
             try:
-                await self._reading.pass_to_the_end_of(sent, wait)
+                await self._reading.skip_to_end_of_prompt(sent, wait)
             except StopAsyncIteration:
                 raise SessionEndedError("query", "the output ended before the result") from None
             result = _result_of(sent)
             wait.end, wait.structured = None, self.structured
             wait.note(result, self._run)
             if until == "run":
-                await self._pass_to_the_end_of_run(wait)
+                await self._skip_to_end_of_run(wait)
         if wait.error is not None:
             raise wait.error
         return wait.result or result
 
-    async def _pass_to_the_end_of_run(self, wait: Wait) -> None:
+    async def _skip_to_end_of_run(self, wait: Wait) -> None:
         """Wait for the prompt's background work. If there are several errors, raise the first.
 
         Raises:
             TurnError, SessionEndedError: see :meth:`Session.ask`.
         """
         try:
-            await self._reading.pass_to_the_end_of_run(wait)
+            await self._reading.skip_to_end_of_run(wait)
         except StopAsyncIteration:
             working = len(self._run.background.subagents)
             if wait.error is None and working:

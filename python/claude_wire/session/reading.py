@@ -166,7 +166,7 @@ class Reading:
         finally:
             self._reserved = False
 
-    async def pass_to_the_end_of(self, prompt: SentPrompt, wait: Wait) -> None:
+    async def skip_to_end_of_prompt(self, prompt: SentPrompt, wait: Wait) -> None:
         """Skip all messages until the prompt ends or the ceiling ends the wait."""
         while not prompt.ended and wait.end is None:
             if self.ready:
@@ -174,7 +174,7 @@ class Reading:
             else:
                 await self._wait(wait, reserved=True)
 
-    async def pass_to_the_end_of_run(self, wait: Wait) -> None:
+    async def skip_to_end_of_run(self, wait: Wait) -> None:
         """Skip all messages until the run is over. Store results of turns that no prompt started in ``wait``."""
         while wait.end is None and not wait.is_over(self.run):
             if not self.ready:
@@ -198,28 +198,28 @@ class Reading:
     def refuse(self, uuid: str, reason: str) -> None:
         """End the wait for a prompt's result, because the CLI will not get the prompt."""
         self.run.refuse(uuid, reason)
-        self._look_again()
+        self._wake()
 
     def arrive(self, *, turn: bool, subagents: Iterable[str], restarted: bool) -> None:
         """Record that the consumer took all replayed messages. For the arguments, see :meth:`Run.arrive`."""
         self.run.arrive(turn=turn, subagents=subagents, restarted=restarted)
-        self._look_again()
+        self._wake()
 
-    def _look_again(self) -> None:
+    def _wake(self) -> None:
         """Make the task that is waiting for a message check the state of the run again."""
         if self._control.waiting is not None:
             self._control.waiting.cancel()
 
-    async def pass_to_the_end(self, seconds: float) -> None:
+    async def skip_to_end(self, seconds: float) -> None:
         """Skip all messages until the stream ends, for at most ``seconds``. Raises any exception of the stream."""
         with move_on_after(seconds), suppress(StopAsyncIteration):
             while True:
                 self.ready.clear()
                 await self.step()
 
-    async def read_on(self) -> None:
+    async def read_ahead(self) -> None:
         """Read ahead while nobody iterates, until the end of the stream. The session runs this in a task."""
-        await self._router.read_on()
+        await self._router.read_ahead()
         await self._output_ended()
 
     async def _wait(self, wait: Wait, *, reserved: bool = False) -> None:

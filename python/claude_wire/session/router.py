@@ -1,7 +1,7 @@
 """Split a stream of messages: handle control messages immediately, and keep all other messages for the consumer.
 
 The consumer (the task that iterates) reads the stream in steps. If no step begins for :data:`AWAY_SECONDS`, or if a
-request is waiting for its answer while no task iterates, :meth:`Router.read_on` reads ahead. It decodes only the
+request is waiting for its answer while no task iterates, :meth:`Router.read_ahead` reads ahead. It decodes only the
 control messages, but keeps all bytes. The consumer decodes the kept bytes in its next step, and skips the control
 messages that were already handled.
 """
@@ -41,7 +41,7 @@ KEPT_BACK = frozenset((ControlRequest, ControlResponse, ControlCancelRequest, Ke
 _ROUTED = frozenset((*KEPT_BACK, UnknownMessage))
 
 
-class _Found:
+class _AheadState:
     """The read-ahead state of one stream. A later router of the same stream continues with it."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Router:
     """
 
     _ahead: ReadAhead
-    _found: _Found
+    _state: _AheadState
     _decoder: Decoder[Any]
 
     def __init__(
@@ -93,11 +93,11 @@ class Router:
         self._steps = 0
         self._started = False
         self.closed: bool = False
-        # Set this event to make read_on() check its conditions again. While `_asleep` is True, read_on() waits for the
-        # consumer, so the consumer sets the event when its step ends.
+        # Set this event to make read_ahead() check its conditions again. While `_asleep` is True, read_ahead() waits
+        # for the consumer, so the consumer sets the event when its step ends.
         self._noticed: Event | None = None
         self._asleep = False
-        # The value of `_steps` when read_on() last found that no step had begun for AWAY_SECONDS.
+        # The value of `_steps` when read_ahead() last found that no step had begun for AWAY_SECONDS.
         self._away_since = -1
 
     def start(self, *, ends_with_stream: bool) -> None:
@@ -120,13 +120,13 @@ class Router:
         if self._adapter is not None:
             ready = self._adapter.take_over(self._receiver, self._ahead, ready)
         self._receiver.adapter = self._adapter
-        if self._ahead.found is None:
-            self._ahead.found = _Found()
-        self._found = self._ahead.found
+        if self._ahead.state is None:
+            self._ahead.state = _AheadState()
+        self._state = self._ahead.state
         self._started = True
         self._ends_with_stream = ends_with_stream
         self._route(ready)
-        late, self._found.late = self._found.late, []
+        late, self._state.late = self._state.late, []
         if self._ahead.kept_bytes:  # otherwise the owner of the stream has read these messages since
             for message in late:
                 self._handle_ahead(message)
@@ -182,7 +182,7 @@ class Router:
             raise HandleError("another task is iterating over this session")
 
     def notice(self) -> None:
-        """Wake :meth:`read_on`, because a request is now waiting for its answer."""
+        """Wake :meth:`read_ahead`, because a request is now waiting for its answer."""
         if self._noticed is not None:
             set_event(self._noticed)
 
@@ -213,8 +213,8 @@ class Router:
             return
         control = [message for message in batch if self._is_control(message)]
         self.ready.extend(message for message in batch if type(message) not in KEPT_BACK)
-        if self._found.followed != self._ahead.direct:
-            self._found.control = 0  # the consumer has passed all of them
+        if self._state.followed != self._ahead.direct:
+            self._state.control = 0  # the consumer has passed all of them
         # Fill `ready` first, because a handler may start a task that iterates immediately.
         for message in control:
             if not self._was_seen(message):
@@ -225,14 +225,14 @@ class Router:
 
     def _was_seen(self, message: Any) -> bool:
         """Return True if this control message was handled while reading ahead, and count it as passed."""
-        if not self._found.control:
+        if not self._state.control:
             return False
-        self._found.control -= 1
+        self._state.control -= 1
         return True
 
     # --- while nobody iterates
 
-    async def read_on(self) -> None:
+    async def read_ahead(self) -> None:
         """Read ahead whenever the consumer is away, until the end of the stream. The session runs this in a task."""
         ahead = self._ahead
         while True:
@@ -250,7 +250,7 @@ class Router:
                 self._control.requests.fail_waiting("reading failed", error)
                 await self._consumer_back()
                 continue
-            self._look_at(data)
+            self._handle_chunk(data)
             if not data:
                 return
 
@@ -262,7 +262,7 @@ class Router:
             # If the same step was running at the last poll, the consumer is waiting for the stream. Sleep until it ends
             # its step.
             self._asleep = stepping and steps == before
-            await self._change(None if self._asleep else AWAY_SECONDS)
+            await self._wait_for_notice(None if self._asleep else AWAY_SECONDS)
             self._asleep = False
             if not stepping and not self._stepping and self._steps == steps:
                 self._away_since = steps
@@ -272,22 +272,23 @@ class Router:
         steps = self._steps
         while self._steps == steps:
             self._asleep = True
-            await self._change(None)
+            await self._wait_for_notice(None)
         self._asleep = False
 
-    async def _change(self, seconds: float | None) -> None:
+    async def _wait_for_notice(self, seconds: float | None) -> None:
+        """Wait for :meth:`notice`, for at most ``seconds``."""
         self._noticed = Event()
         with move_on_after(seconds):
             await self._noticed.wait()
         self._noticed = None
 
-    def _look_at(self, data: bytes) -> None:
+    def _handle_chunk(self, data: bytes) -> None:
         """Handle the control messages among the lines that a chunk completes. ``b""`` marks the end of the stream."""
-        found = self._found
-        if found.follower is None or found.followed != self._ahead.direct:
-            found.follower = self._new_follower()
-            found.followed = self._ahead.direct
-        self._look_at_lines(found.follower, data)
+        state = self._state
+        if state.follower is None or state.followed != self._ahead.direct:
+            state.follower = self._new_follower()
+            state.followed = self._ahead.direct
+        self._handle_lines(state.follower, data)
 
     def _new_follower(self) -> Follower[Any]:
         follower = self._decoder.follower()
@@ -295,18 +296,18 @@ class Router:
             self._adapter.follow(follower)
         return follower
 
-    def _look_at_lines(self, follower: Follower[Any], data: bytes) -> None:
-        self._look_at_each(follower, follower.feed(data))
+    def _handle_lines(self, follower: Follower[Any], data: bytes) -> None:
+        self._handle_control_lines(follower, follower.feed(data))
 
-    def _look_at_each(self, follower: Follower[Any], lines: Sequence[bytes]) -> None:
+    def _handle_control_lines(self, follower: Follower[Any], lines: Sequence[bytes]) -> None:
         found = follower.control(lines) if self._adapter is None else self._adapter.control(follower, lines)
         for message in found:
             if self._is_control(message):
                 if self.closed:
-                    self._found.late.append(message)
+                    self._state.late.append(message)
                 else:
                     self._handle_ahead(message)
 
     def _handle_ahead(self, message: Any) -> None:
-        self._found.control += 1
+        self._state.control += 1
         self._handle(message)

@@ -67,7 +67,7 @@ class Sender:
         self._turns = Semaphore(1)
 
     def close(self, last: bytes | None = None) -> None:
-        """Stop sending, and drop the reference to the process, because an MCP server may keep this object alive.
+        """Stop sending. Drop the references to the process and the functions: an MCP server may keep this object alive.
 
         Args:
             last: a line to write first, if a turn is under way and the process's pipe has room.

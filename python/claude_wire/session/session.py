@@ -202,7 +202,7 @@ class Session:
 
     @property
     def guards(self) -> tuple[Guard, ...]:
-        """Tells for ``can_use_tool`` and each hook whether the CLI confirmed it, and how often the CLI called it."""
+        """For ``can_use_tool`` and each hook: whether the CLI confirmed it, and how often the CLI called it."""
         return self._callbacks.guards
 
     # --- enter and close
@@ -243,7 +243,7 @@ class Session:
             self._control.connect(name, server)
         if self._takeover is not None:
             self._takeover.answer_open()
-        self._tasks.start(self._reading.read_on, "claude-wire-reader")
+        self._tasks.start(self._reading.read_ahead, "claude-wire-reader")
 
     async def aclose(self) -> None:
         """End the session: there are no more callbacks, answers or messages. A second call does nothing.
@@ -269,7 +269,7 @@ class Session:
             if self._transport is not None:
                 await self._transport.aclose()
         finally:
-            # A shield does not stop Task.cancel(). After a Task.cancel() the tasks end without this wait.
+            # asyncio's Task.cancel() interrupts this wait in spite of the shield. The tasks then end without it.
             if is_here and (home is None or await home.can_wait()):
                 for wait in self._ending:
                     with cancel_scope(shield=True):

@@ -235,7 +235,7 @@ class Takeover:
         restarted = self._processes > (0 if cli.continues else 1)
         self._reading.arrive(turn=cli.turn, subagents=cli.subagents, restarted=restarted)
 
-    def pass_over(self, message: Any) -> None:
+    def skip(self, message: Any) -> None:
         """Ignore a replayed control message, but count it if it shows that the CLI started."""
         if self._answers_initialize(message):
             self._processes += 1
@@ -281,8 +281,8 @@ class TakeoverRouter(Router):
         self._arrived = False
         # The number of messages up to the follower's position.
         self._followed_count = 0
-        # True once the error at the end of the stream was raised.
-        self._told = False
+        # True after take_end_error() returned the error.
+        self._has_ended = False
 
     def start(self, *, ends_with_stream: bool) -> None:
         """Start like :meth:`Router.start`.
@@ -312,9 +312,9 @@ class TakeoverRouter(Router):
         return self._transport.end_error()
 
     def take_end_error(self) -> Exception | None:
-        if self.closed or self._told:
+        if self.closed or self._has_ended:
             return None
-        self._told = True
+        self._has_ended = True
         return self.end_cause()
 
     def close(self) -> None:
@@ -355,7 +355,7 @@ class TakeoverRouter(Router):
 
     def _was_seen(self, message: Any) -> bool:
         if self._routed <= self._takeover.cli.replayed:
-            self._takeover.pass_over(message)
+            self._takeover.skip(message)
             return True
         return super()._was_seen(message)
 
@@ -366,11 +366,11 @@ class TakeoverRouter(Router):
         self._followed_count = self._routed + len(self._held)
         return super()._new_follower()
 
-    def _look_at_lines(self, follower: Follower[Any], data: bytes) -> None:
+    def _handle_lines(self, follower: Follower[Any], data: bytes) -> None:
         before, long_lines = self._followed_count, follower.long_lines
         lines = follower.feed(data)
         self._followed_count = before + len(lines) + follower.long_lines - long_lines
-        self._look_at_each(follower, lines[max(0, self._takeover.cli.replayed - before) :])
+        self._handle_control_lines(follower, lines[max(0, self._takeover.cli.replayed - before) :])
 
 
 async def _greet(name: str, server: McpServer, messages: Sequence[dict[str, Any]], done: Event) -> None:

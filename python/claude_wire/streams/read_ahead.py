@@ -68,7 +68,7 @@ class ReadAhead:
         #: True while a session uses the stream.
         self.in_use = True
         #: The state of the task that reads ahead. A later task continues with it. None before the first task.
-        self.found: Any = None
+        self.state: Any = None
         self._kept: deque[bytes | Exception] = deque()
         self._ended = self._advancing = False
         # The event that wakes the reader when the other task reads a chunk. None while the reader is not waiting.
