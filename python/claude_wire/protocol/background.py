@@ -84,15 +84,15 @@ class Background:
         elif message.patch is not None and message.patch.status in _ENDED:
             self._remove(message.task_id or "", message.patch.status, in_turn=in_turn)
 
-    def turn_ended(self, *, takes_one_up: bool) -> None:
+    def turn_ended(self, *, was_due: bool) -> None:
         """Update the state when a result arrives.
 
         Args:
-            takes_one_up: whether the turn started because a task ended.
+            was_due: whether the turn started because a task ended.
         """
         self.is_certain = False
         self.stopped = Ids()
-        if takes_one_up and self.due:
+        if was_due and self.due:
             self.due -= 1
 
     def settle(self) -> None:
