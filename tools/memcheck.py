@@ -41,9 +41,9 @@ TESTS = [
         "columns/test_columns_usage",
     )
 ]
-#: Excluded tests: those that take long in Python itself. The fuzz targets have the same kinds of lines.
+#: Excluded: tests that spend most of their time in Python. The fuzz targets read the same kinds of lines.
 NOT_THESE = "recordings or recorded or traffic or mutated or every_cut or linear"
-#: Excluded, too: tests that measure memory. AddressSanitizer keeps freed memory for a while.
+#: Also excluded: tests that measure memory, because AddressSanitizer keeps freed memory for a while.
 NOT_THESE += " or nothing_is_left or stays_flat or no_reference"
 FEW_EXAMPLES = """
 from hypothesis import settings

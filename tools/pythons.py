@@ -75,7 +75,7 @@ LOWEST = [
     "kit/tests/web/test_serve_sessions",
 ]
 
-#: Limits for dependencies of dependencies: newer versions of these packages warn about the lowest version of mcp.
+#: Limits for indirect dependencies: newer versions of these packages warn about the lowest version of mcp.
 OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
 #: The library's extras and the kit's extras.
@@ -118,8 +118,8 @@ def with_extras(wheels: list[Path]) -> list[str]:
 def check(folder: str, python: str, wheels: list[Path], tests: list[str], options: list[str]) -> bool:
     """Create a new environment and run the tests in it. Return True if they pass.
 
-    During the installation and the first decoding, PATH has only the environment's own folder, without a compiler. So a
-    wheel must be enough.
+    During the installation and the first decoding, PATH has only the environment's own folder, and therefore no
+    compiler. So this fails if a wheel is not enough.
     """
     environment = ROOT / folder
     shutil.rmtree(environment, ignore_errors=True)

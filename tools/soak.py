@@ -114,7 +114,7 @@ class Serving:
             time.sleep(0.5)
 
     def pieces(self, session: str, after: str | None) -> Iterator[tuple[str, bytes]]:
-        """Read a session by Server-Sent Events. Yield (id, data) of an event, or ("", name) of a named one."""
+        """Read a session by Server-Sent Events. Yield (id, data) of an event, or ("", name) if it has a name."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             last = {"Last-Event-ID": after} if after else {}
@@ -255,7 +255,7 @@ class Client:
             time.sleep(1_000)
 
     def driver(self) -> None:
-        """Send prompts, a quarter of them with a question to answer. First finish those of the predecessor."""
+        """Send prompts, a quarter of them with a question to answer. First finish the prompts of the killed client."""
         while True:
             self.finish()
             time.sleep(random.uniform(0, 2 * PAUSE))

@@ -38,7 +38,7 @@ WINDOWS = re.compile(
 
 
 def faults(wheel: Path) -> list[str]:
-    """Return one text for each fault of a wheel."""
+    """Return a message for each of the wheel's faults."""
     found = []
     package = wheel.name.partition("-")[0]
     tag = TAG.search(wheel.name)
@@ -104,7 +104,7 @@ def library_faults(data: bytes, musl: bool = False) -> list[str]:
 
 
 def manylinux_faults(wheel: Path) -> list[str]:
-    """Return what auditwheel finds. The glibc version in the wheel's tag must not be older than the library needs."""
+    """Return auditwheel's complaints. The glibc version in the wheel's tag must not be older than the library needs."""
     command = [sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:

@@ -1,7 +1,8 @@
-"""Find what another CLI, or the typings of another SDK, have in their protocol that this version does not know.
+"""Find parts of the protocol that another CLI, or another SDK's typings, have and this version does not know.
 
-``inside`` runs the CLI in a network namespace, and drives it through ``scenarios`` with all ``requests`` and
-``flags``. ``wire`` compares the recorded sessions, and the transcripts that ``disk`` has kept, with the message
-classes. ``typings`` makes sample messages of TypeScript declarations for the same comparison; their numbers are
-fractions, except those in ``whole``. ``report`` and ``structs`` print what is new.
+``inside`` runs the CLI in a network namespace, and takes it through ``scenarios`` with all ``requests`` and ``flags``.
+``wire`` compares the recorded sessions, and the transcripts that ``disk`` kept, with the message classes. ``typings``
+converts TypeScript declarations to sample messages for the same comparison. In the samples, numbers are fractions,
+except for the fields in ``whole``. ``floors`` has the minimum count for each source of data. ``report`` and ``structs``
+print what is new.
 """

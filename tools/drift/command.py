@@ -149,7 +149,7 @@ def _report(cli: Path, folder: Path, comparison: Comparison, *, with_typings: bo
 
 
 def typings_of(file: Path) -> Typings:
-    """Read the declarations in a file, up to the limit of the parser: the file may be a device without an end."""
+    """Parse the declarations in a file. Read at most :data:`MAX_BYTES`, because the file may be an endless device."""
     with open(file, "rb") as opened:
         return Typings(opened.read(MAX_BYTES + 1))
 

@@ -1,4 +1,4 @@
-"""Keep the transcripts that a CLI wrote during the scenarios with the recordings, and read them for the comparison."""
+"""Copy the transcripts that a CLI wrote during the scenarios to the recordings, and read them for the comparison."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["FOLDER", "MAX_BYTES", "MAX_FILES", "keep", "kept"]
 
 #: The folder of the transcripts. The folders of recordings, SCENARIO.NUMBER, never have this name.
 FOLDER = "transcripts"
-#: Limits per scenario: the bytes of all its transcripts, and the number of files. The largest scenario of CLI 2.1.331
-#: writes 0.6 MB in 5 files; only a CLI that never stops writing reaches the limits.
+#: Maximum bytes and files per scenario. With CLI 2.1.331, the largest scenario writes 0.6 MB in 5 files. Only a CLI
+#: that never stops writing reaches the limits.
 MAX_BYTES, MAX_FILES = 1 << 23, 100
 
 
@@ -19,7 +19,7 @@ def keep(home: Path, folder: Path, name: str) -> None:
     """Copy the transcripts below ``home``, up to the limits and in whole lines. Their names begin with the scenario."""
     left = MAX_BYTES
     for number, file in enumerate(islice((home / ".claude" / "projects").rglob("*.jsonl"), MAX_FILES), 1):
-        if file.is_symlink() or not file.is_file():  # a link would be followed, and a FIFO waited for
+        if file.is_symlink() or not file.is_file():  # do not follow a link, or wait for a FIFO's writer
             continue
         with open(file, "rb") as opened:
             data = opened.read(left + 1)

@@ -1,4 +1,4 @@
-"""The least data that each source of a comparison must give. Without it, a run that saw little would look successful.
+"""The minimum count for each source of a comparison. Without it, a run that saw little would look successful.
 
 A CLI without a help text, a scenario in which it writes nothing, or typings with other names leave nothing to compare.
 So each source is counted, and a count below its floor is an error.

@@ -1,7 +1,7 @@
 """The program that runs a CLI without a network: ``python -m drift.inside CLI FOLDER``.
 
-It writes the recordings of all sessions into the folder, and ``cli.json``, which has the version of the CLI, its flags,
-and why a scenario failed. The program must run in a network namespace that has only a loopback interface: otherwise
+It writes the recordings of all sessions into the folder, and ``cli.json``, which has the CLI's version, its flags, and
+why a scenario failed. The program must run in a network namespace that has only a loopback interface: otherwise
 `sandbox.require` ends it before the CLI is started.
 """
 
@@ -32,7 +32,7 @@ from offline.fake_api import FakeAPI
 
 __all__ = ["HELP_BYTES", "said_by"]
 
-#: Timeouts in seconds for a scenario, and for a CLI that prints its help; and the most bytes to read of the help.
+#: Timeouts in seconds for a scenario, and for a CLI that prints its help. Then the maximum bytes to read of the help.
 SCENARIO_SECONDS, HELP_SECONDS, HELP_BYTES = 120.0, 60.0, 1 << 18
 #: How many scenarios run in parallel. Most of their time is spent waiting.
 AT_ONCE = 3
@@ -59,7 +59,7 @@ def main(cli: Path, folder: Path) -> None:
 
 
 def said_by(command: list[str], home: Path) -> str:
-    """Run a command and return what it wrote to both streams, until it ended or the time was over."""
+    """Run a command. Return what it writes to both streams before it ends, or within :data:`HELP_SECONDS`."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

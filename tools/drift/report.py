@@ -1,6 +1,6 @@
-"""Print the differences: as a table, or as JSON.
+"""Print the differences as a table or as JSON.
 
-The only content of lines in it is names of types and fields, which are safe to print.
+Of the CLI's lines, the output has only names of types and fields, which are safe to print.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PIPE_COLUMNS = 500
 
 @dataclass
 class Report:
-    """The result of a run: what was found in a CLI and in the typings."""
+    """The differences found in a CLI and in typings."""
 
     cli: str
     version: str

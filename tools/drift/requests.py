@@ -1,7 +1,7 @@
-"""Control requests of a host, sent to see how a CLI answers.
+"""The control requests that a host can send, to see how a CLI answers them.
 
-`REQUESTS` has the typed requests that the CLI answers without a network. `every_request` also yields the others, with
-the fewest fields that they need.
+`REQUESTS` lists the requests that the CLI answers without a network. `every_request` also yields all other requests,
+with only the required fields.
 """
 
 from __future__ import annotations

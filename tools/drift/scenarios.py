@@ -1,4 +1,4 @@
-"""The sessions in which a CLI is recorded, and the replies of the model in them.
+"""The sessions in which a CLI is recorded, and the model's replies in these sessions.
 
 Each scenario makes the CLI write something that it does not write in the others. The result of a session does not
 matter, only its lines.
@@ -36,7 +36,7 @@ PROMPT_ID = "10000000-0000-4000-8000-000000000000"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 #: Timeouts in seconds for the answer to a request, and for the run of a prompt.
 REQUEST_SECONDS, RUN_SECONDS = 15.0, 20.0
-#: The most bytes to record of a session (8 MiB). The sessions of today's CLI have 0.3 MB.
+#: Maximum bytes to record of a session (8 MiB). With today's CLI, a session has 0.3 MB.
 MAX_BYTES = 1 << 23
 
 
@@ -92,7 +92,7 @@ class Stage:
     #: The folder for the recordings, and the scenario's name, with which their names begin.
     folder: Path
     name: str
-    #: Fields of the options whose flags this CLI does not have. With an unknown flag it would not start.
+    #: Fields of the options whose flags this CLI does not have. The CLI would not start with an unknown flag.
     refused: frozenset[str] = frozenset()
     recorders: list[Recorder] = field(default_factory=lambda: list[Recorder]())
 
@@ -157,7 +157,7 @@ class Calculator:
 
 
 async def allow(request: CanUseToolRequest) -> PermissionResult:
-    """Allow every tool use, except those whose input says that they are to be refused."""
+    """Allow every tool use unless its input contains the word ``refused``."""
     return request.deny("Not today") if "refused" in str(request.input) else request.allow()
 
 

@@ -23,7 +23,7 @@ __all__ = ["structs_source"]
 
 
 class _Base(NamedTuple):
-    """How to generate a class: its name's suffix, its base, and its tag."""
+    """How to generate a class: the suffix of its name, its base class, and its tag field."""
 
     suffix: str
     base: str
@@ -112,7 +112,7 @@ class _Writer:
         self._depth = 0
 
     def kind(self, what: str, drifts: Sequence[Drift]) -> None:
-        """Write a class for a new type, subtype, block or the like."""
+        """Write a class for a new type, subtype, block, event, request or other object."""
         base = _BASES[what]
         values = cast("list[dict[str, Any]]", _values(drifts))
         heads = [base.base]

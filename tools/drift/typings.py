@@ -1,8 +1,8 @@
 """Convert the declarations of a TypeScript SDK (``sdk.d.ts``) to sample messages, to compare them like recorded ones.
 
-For each type that the CLI writes, there are sample values which together have every field and every member of every
-union. The parser is tree-sitter, which pip installs, so Node is not needed. Unlike TypeScript's compiler it does not
-resolve types of other packages; the SDK imports only types of the API, which are in `IMPORTED`.
+Together, the samples of a type have every field and every member of every union. The parser is tree-sitter, which pip
+installs, so Node is not needed. Unlike TypeScript's compiler, tree-sitter does not resolve types from other packages.
+The SDK imports only the API's types, which are in `IMPORTED`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Anything(dict[str, Any]):
 
 
 class Real(int):
-    """A number that is always an integer, although TypeScript does not say so."""
+    """A number that is always an integer, which TypeScript cannot express."""
 
 
 class Word(str):
-    """A value of a type that is a list of strings."""
+    """A value of a union of string literals, such as ``"plan" | "default"``."""
 
     __slots__ = ()
 
@@ -42,7 +42,8 @@ IMPORTED: dict[str, Any] = {
     "MessageParam": {"role": "user", "content": ""},
     "UUID": "u",
 }
-#: Limits. The SDK's typings have 0.6 MB and take 64,000 steps; types that refer to each other could take any number.
+#: Maximum bytes and steps. The SDK's typings have 0.6 MB and take 64,000 steps. Types that refer to each other could
+#: take any number of steps.
 MAX_BYTES, MAX_STEPS = 1 << 23, 1_000_000
 
 #: The fields whose numbers are integers in the samples.
@@ -114,7 +115,7 @@ class Typings:
                         yield answer, str(sample.get("subtype")), payload
 
     def words(self, name: str) -> list[str]:
-        """Return the strings of a type that lists strings; an empty set if there is no such type."""
+        """Return the strings of a type that lists strings; an empty list if there is no such type."""
         return [value for value in self._named(name) if isinstance(value, Word)] if name in self._declared else []
 
     def _members(self, root: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -26,7 +26,7 @@ __all__ = ["Comparison", "Drift"]
 
 #: Requests that the SDK's typings declare, but that the CLI of the same version refuses from a host.
 DECLARED_ONLY = {"set_color"}
-#: The most values to keep per drift, and the most drifts: a CLI may generate any number of names.
+#: Maximum number of values per drift, and of drifts, because a CLI may write any number of names.
 MAX_VALUES, MAX_DRIFTS = 100, 1000
 
 
@@ -99,7 +99,7 @@ class Comparison:
                         self._refused.setdefault(subtype, (str(plain["response"].get("error")), where))
 
     def transcript(self, name: str, data: bytes) -> None:
-        """Compare a transcript that the CLI has written. Its records do not count as messages."""
+        """Compare a transcript that the CLI wrote. Its records do not count as messages."""
         typed, plainly = decoder_for("transcript"), Decoder(dict)
         lines = zip([*typed.feed(data), *typed.close()], [*plainly.feed(data), *plainly.close()], strict=True)
         for number, (record, plain) in enumerate(lines, 1):
@@ -112,7 +112,7 @@ class Comparison:
                 self._found(found, where)
 
     def message(self, plain: dict[str, Any], where: str) -> None:
-        """Compare one message of the CLI."""
+        """Compare one of the CLI's messages."""
         self._compare(decode(json.dumps(plain)), plain, where)
 
     def _compare(self, message: Message, plain: dict[str, Any], where: str) -> None:
@@ -121,14 +121,14 @@ class Comparison:
             self._found(found, where)
 
     def answer(self, subtype: str, payload: dict[str, Any], where: str) -> None:
-        """Compare the payload of an answer of the CLI."""
+        """Compare the payload of one of the CLI's answers."""
         for found in find_unknown(subtype, payload, json.loads(json.dumps(payload))):
             self._found(found, where)
 
     def add(
         self, change: str, finding: Finding, where: str, values: Iterable[Any] = (), owner: type[Wire] | None = None
     ) -> None:
-        """Add a difference. If it is known already, only keep its values."""
+        """Add a difference. If it was already added, only add its values."""
         key = (change, finding)
         if key not in self._drifts:
             if len(self._drifts) == MAX_DRIFTS:
