@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from claude_wire.streams import Chunks
     from claude_wire_kit.supervisor.frames import Command
 
-#: The number of bytes of memory that a session's CLI needs. Ray chooses a node that has this much left.
+#: The memory in bytes that a session's CLI needs. Ray chooses a node with this much free memory.
 SESSION_BYTES = 200_000_000
-#: A node that is silent for this many seconds counts as lost, even if Ray has not reported it.
+#: A node that sends nothing for this many seconds counts as lost, even if Ray has not reported its loss.
 LOST_SECONDS = 3 * BEAT_SECONDS
 #: When this many items of a relay, each with up to ``CHUNK_BYTES``, wait for a client, the relay stops reading.
 MAX_ITEMS = 16
-#: At most this many lost nodes are remembered until :meth:`Fleet.nodes` reports them.
+#: Maximum number of lost nodes to remember until :meth:`Fleet.nodes` reports them.
 MAX_UNTOLD = 256
-#: How many calls an actor runs at the same time. A supervisor's clients (at most 1024) need fewer.
+#: Maximum number of calls that an actor runs at the same time. A supervisor's clients (at most 1,024) need fewer.
 MAX_CALLS = 4096
 #: How many seconds Ray has to find a node with enough memory for a session.
 ROOM_SECONDS = 20.0
@@ -78,9 +78,9 @@ class _Node:
 class Fleet(Supervisor):
     """All of a cluster's supervisors, used like one :class:`~claude_wire_kit.supervisor.attach.Supervisor`.
 
-    An actor on each node runs a supervisor. Call ``ray.init()`` before. All programs that use the same name share the
-    actors, which go on running when the programs end. A command goes to the node that has the session. Ray chooses the
-    node of a new session by its free memory.
+    An actor on each node runs a supervisor. Call ``ray.init()`` first. All programs that use the same name share the
+    actors. The actors keep running when the programs end. A command goes to the node that has the session. For a new
+    session, Ray chooses a node with enough free memory.
 
     Args:
         name: the name of the fleet.
@@ -121,8 +121,8 @@ class Fleet(Supervisor):
     async def deploy(self) -> list[str]:
         """Start an actor with a supervisor on each live node, and return the Ray ids of these nodes.
 
-        Call this after nodes were added or came back. The first command also calls it, and so does starting a session
-        on a node without an actor.
+        Call this method after you added nodes, or after nodes came back. The first command calls it, too, and so does
+        the start of a session on a node without an actor.
 
         Raises:
             NodeLostError, SupervisorError: as :meth:`nodes`.
@@ -138,7 +138,7 @@ class Fleet(Supervisor):
             self._nodes[id] = _Node(id, ray.remote(Node).options(**options, **named).remote(self.folder, id))
 
     def supervisor(self, node: str) -> Supervisor:
-        """Return the supervisor of one node. It can do every command, and its new sessions run on that node.
+        """Return the supervisor of one node. It carries out every command, and starts new sessions on that node.
 
         Args:
             node: the node's id in Ray.
@@ -188,7 +188,7 @@ class Fleet(Supervisor):
         return msgspec.structs.replace(each[0], sessions=[session for listed in each for session in listed.sessions])
 
     async def watch(self) -> NoReturn:
-        """Call :meth:`nodes` again and again, so that the last position in each session is known if a node is lost.
+        """Call :meth:`nodes` at intervals. If a node gets lost, :class:`NodeLostError` then has recent positions.
 
         Raises:
             NodeLostError, SupervisorError: as :meth:`nodes`.
@@ -278,8 +278,8 @@ class Fleet(Supervisor):
         return self._nodes.get(id)
 
     def _place(self) -> str:
-        # This reservation only finds a node. The actor there reserves the memory, because Ray frees memory when the
-        # process that reserved it ends.
+        # This reservation only finds a node. The actor there reserves the memory again, because Ray frees memory when
+        # the process that reserved it ends.
         group = placement_group([{"memory": self._bytes}])
         try:
             if not group.wait(ROOM_SECONDS):

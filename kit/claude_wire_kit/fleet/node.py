@@ -1,9 +1,9 @@
 # pyright: basic, reportMissingImports=false
 # These files are type-checked without Ray.
-"""The actor on a node. It starts a supervisor, and relays bytes between that and clients anywhere in the cluster.
+"""The actor on a node. It starts a supervisor, and relays bytes between the supervisor and clients in the cluster.
 
-The supervisor is this module, run as a program: ``python -m claude_wire_kit.fleet.node FOLDER``. It ends when its
-standard input is closed. It is a separate process, because the kernel kills a CLI when the thread that started it
+The supervisor is this module, run as a program: ``python -m claude_wire_kit.fleet.node FOLDER``. The program ends when
+its standard input is closed. It is a separate process, because the kernel kills a CLI when the thread that started it
 ends, and Ray runs an actor in changing threads.
 """
 
@@ -52,11 +52,11 @@ class Node:
         self._looking: asyncio.Task[None] = asyncio.ensure_future(self._look())
 
     async def relay(self, client: str, node: str, memory: int) -> AsyncGenerator[bytes | None, None]:
-        """Connect to the supervisor, and yield what it sends.
+        """Connect to the supervisor, and yield the bytes that it sends.
 
-        The first item is empty and means that the connection is open, or it is None if the node has too little memory.
-        An empty item is also sent after :data:`BEAT_SECONDS` without data. It lets Ray notice that the client is gone,
-        and the client notice that the node is gone.
+        The first item is ``b""`` once the connection is open, or None if the node has too little memory. After
+        :data:`BEAT_SECONDS` without data, the relay also yields ``b""``. From these items, Ray notices a lost client,
+        and the client notices a lost node.
 
         Args:
             client: a name for the connection, for :meth:`write` and :meth:`close`.
@@ -148,7 +148,7 @@ class Node:
     # --- memory
 
     async def _room(self, memory: int) -> Any:
-        """Call :meth:`_reserve` in a thread. If this is cancelled meanwhile, release the memory."""
+        """Call :meth:`_reserve` in a thread. If the caller is cancelled meanwhile, release the memory."""
         loop = asyncio.get_running_loop()
 
         def release(done: asyncio.Future[Any]) -> None:
@@ -178,7 +178,7 @@ class Node:
             await asyncio.sleep(BEAT_SECONDS)
             try:
                 await self._look_once()
-            except Exception as error:  # an error of Ray, whose head may be away for a while
+            except Exception as error:  # an error of Ray, whose head node may be away for a while
                 logging.getLogger("claude_wire").warning(
                     "the actor of a node cannot find its supervisor: %s", type(error).__name__
                 )
@@ -215,7 +215,7 @@ async def _supervise(folder: StateFolder) -> None:
 
 def main() -> None:
     """Run a supervisor for a state folder, unless one is running."""
-    from claude_wire_kit.supervisor.loop import SupervisorLoop  # works only on Linux, where no client has to run
+    from claude_wire_kit.supervisor.loop import SupervisorLoop  # only on Linux; clients have any system
 
     folder = StateFolder(sys.argv[1])
     with suppress(SupervisorError):

@@ -17,7 +17,7 @@ from claude_wire_kit.terminal.page import Page
 if sys.platform != "win32":
     import termios
 
-#: Wait at most this many seconds until the tool call is shown, then ask the question.
+#: Maximum seconds to wait for the tool call to appear on the page before the question about it.
 SECONDS_TO_SHOW = 1.0
 
 
@@ -72,7 +72,7 @@ class Terminal:
         is_cut = whole != fields(request.input)
         choices = ", ".join(["y", "n", "n REASON", *numbered, *(["s (show all of it)"] if is_cut else [])])
         while True:
-            # Discard what the user typed before the question was shown, because it is not an answer.
+            # Discard the text that the user typed before the question appeared: it is not an answer.
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             typed = await self.line(f"  allow? [{choices}] ")
             word, _, reason = typed.strip().partition(" ")

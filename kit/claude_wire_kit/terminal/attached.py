@@ -25,7 +25,7 @@ from claude_wire_kit.terminal.session import TerminalSession
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.session import AttachedSession
 
-#: The interval in seconds between checks whether the user may type again.
+#: Seconds between checks whether the user may type again.
 SECONDS_TO_SHOW = 0.05
 
 
@@ -128,7 +128,9 @@ class AttachedTerminalSession(TerminalSession):
 
     @contextmanager
     def _to_be_shown(self) -> Generator[None, None, None]:
-        """Remove the prompt's row while this block writes to the page. :meth:`_type` shows it again afterwards."""
+        """Remove the row ``> `` in which the user types, while this block writes to the page. Afterwards,
+        :meth:`_type` shows the row again.
+        """
         self._showing += 1
         if self._typing is not None:
             self._typing.cancel()

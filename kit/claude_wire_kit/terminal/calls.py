@@ -1,6 +1,7 @@
 """Format tool calls for people: ``Bash touch a.txt``, checklists, edits as ``-`` and ``+`` lines.
 
-All lines are safe to print. A field with an unexpected type is shown like any other field.
+All lines are safe to print. A special field, such as ``todos``, appears like any other field if its type is
+unexpected.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from claude_wire.support import one_line
 from claude_wire_kit.events.tools import call_name
 from claude_wire_kit.terminal.excerpts import CUT, MAX_FIELDS, Cut, detail, excerpt, fields
 
-#: Fields that say most about a call, in the CLI's tools and many others. The title uses the first one with text.
+#: The fields that say most about a call, for the CLI's tools and many others. The title shows the first one that has
+#: text.
 MAIN_MEMBERS = (
     *("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt"),
     *("subject", "skill", "plan"),

@@ -18,14 +18,15 @@ import click
 #: The gap between two columns, and the smallest and largest width of a bar.
 GAP, LEAST_BAR, MAX_BAR = 2, 8, 40
 
-#: A path is cut to this width before a column of numbers is left out. Other names are cut last.
+#: In a narrow terminal, a table first cuts paths, down to this width. Then it leaves out columns of numbers. Then it
+#: cuts other names.
 LEAST_PATH = 24
 
 
 class Column(NamedTuple):
     heading: str
     cells: list[str]
-    #: In a narrow terminal, columns with the highest number here are left out first. A column with 0 always stays.
+    #: In a narrow terminal, the table leaves out the columns with the highest number first. It keeps columns with 0.
     drop: int = 0
 
     @property

@@ -1,6 +1,6 @@
 """Cut texts and JSON values to a few lines, and note how much was left out. All lines are safe to print.
 
-A text may have any length, because only the line feeds are counted after the shown lines.
+Texts may be very long: after the shown lines, :func:`excerpt` only counts line feeds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_CHARS = 160
 #: Maximum number of characters of a text on one line.
 DETAIL_CHARS = 200
 
-#: An object that takes at most this many characters is shown on one line.
+#: Maximum number of characters of an object on one line. A longer object gets a line for each field.
 ONE_LINE_CHARS = 76
 
 #: Maximum number of fields of an object.

@@ -1,8 +1,8 @@
 """Print a session's events on a :class:`Page`: streaming text, tools, questions and results.
 
-Deltas are printed as they arrive, and the whole text that repeats them is not printed again. The main agent and its
-subagents may stream at the same time. Then one of them has the floor until its message ends, and the others' text is
-printed afterwards.
+The view prints deltas as they arrive, and does not print the whole text that repeats them. The main agent and its
+subagents may stream at the same time. Then one of them has the floor until its message ends: the view prints this
+message first, and the text of the others afterwards.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from claude_wire_kit.terminal.excerpts import detail, excerpt
 from claude_wire_kit.terminal.notices import ERROR, QUIET, Lines, draw_notice, draw_question, draw_turn
 from claude_wire_kit.terminal.page import Page
 
-#: Maximum number of calls, of subagents and of streaming blocks. Above it, the oldest is forgotten.
+#: Maximum number of calls, of subagents and of streaming blocks to remember. Above it, the view forgets the oldest.
 MAX_REMEMBERED = 1000
 
-#: Maximum characters of text waiting for the floor. A block that would exceed it is printed once it is whole.
+#: Maximum characters of text waiting for the floor. The view prints a block that would exceed it only when the block is
+#: whole.
 MAX_WAITING_CHARS = 1 << 20
 
 THINKING = "dim italic"
@@ -64,7 +65,7 @@ class _Block:
     shown: int = 0
     #: Text that is waiting for the floor, or for the second half of a surrogate pair.
     waiting: str = ""
-    #: True if too much text was waiting. Then the rest is printed once the block is whole.
+    #: True if too much text was waiting. The view then prints the rest once the block is whole.
     is_late: bool = False
 
 
@@ -108,12 +109,12 @@ class LiveView:
             self.draw(event)
 
     def typed(self, prompt: str) -> None:
-        """Note a prompt that the user typed in this terminal, so that it is not printed again."""
+        """Note a prompt that the user typed in this terminal. The view does not print it when the CLI repeats it."""
         self._bridge.expect_prompt(prompt)
         self._speaker = None
 
     def ask(self, request: CanUseToolRequest) -> None:
-        """Print a permission question. The session does not pass it on with the messages."""
+        """Print a permission question. The session gives questions to callbacks, so they are not among the messages."""
         self._permission_request(describe_permission(request, details=True))
 
     def decide(self, result: PermissionResult) -> None:
@@ -259,7 +260,9 @@ class LiveView:
         return _remember(self._agents, id, _Agent(one_line(label), level))
 
     def _speak(self, id: str | None) -> int:
-        """Return the level of a subagent; 0 for None. If it was not printed last, print its name first."""
+        """Return the level of a subagent; 0 for None, the main agent. If another agent was printed last, print the
+        subagent's name first.
+        """
         agent = None if id is None else self._agents.get(id) or self._agent(id)
         if id != self._speaker:
             self._speaker = id

@@ -1,7 +1,7 @@
 """Write lines and growing text to a console, and show the current activity in a last row.
 
-Text must be safe to print. On a terminal, lines are broken between words, and the activity row is shown while nothing
-else is written. The row is the only output that is erased again.
+Text must be safe to print. On a terminal, the page breaks lines between words, and shows the activity row while it
+writes nothing else. The page erases only this row, never other output.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_LEVELS = 3
 #: 120,000 lines, copying took 35 seconds.
 MAX_AT_ONCE = 4096
 
-#: How many times per second the activity row is drawn, to update its clock.
+#: How many times per second the page draws the activity row, to update its clock.
 ROWS_PER_SECOND = 4
 
 

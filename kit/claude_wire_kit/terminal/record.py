@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-#: The environment variables that are recorded: they affect the CLI, and their values cannot be secrets.
+#: The environment variables to record: they affect the CLI, and their values cannot be secrets.
 ENVIRONMENT = (
     "CI",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
@@ -32,15 +32,15 @@ ENVIRONMENT = (
 #: The files that grow, in the order of the table in :class:`~claude_wire.testing.Recording`.
 GROWING = ("stdout.ndjson", "stdin.ndjson", "order.jsonl", "stdout.reads.jsonl", "stderr.txt")
 
-#: A chunk of at least this many bytes has one row in ``order.jsonl`` for all its lines. For 1 GB of lines of 285 bytes,
-#: a row for each line took 0.9 CPU seconds, and counting the lines 0.4; writing them takes 0.25.
+#: A chunk of at least this many bytes gets one row in ``order.jsonl`` for all its lines. For 1 GB in lines of 285
+#: bytes, a row for each line took 0.9 CPU seconds, and counting the lines 0.4. Writing the lines themselves takes 0.25.
 AT_ONCE_BYTES = 32 * 1024
 
 
 class Recorder:
     """Records a session in a folder that only this user can read. Call :meth:`close` at the end.
 
-    A write error, such as a full disk, is not raised. It ends the recording, and is stored in ``error``.
+    The methods do not raise write errors, such as a full disk. The first one ends the recording, and is in ``error``.
 
     Args:
         folder: the folder, which is created. It may exist if it is empty.
@@ -76,7 +76,7 @@ class Recorder:
         """Record the start of the CLI. Of ``env``, record only the variables in :data:`ENVIRONMENT`.
 
         Args:
-            at: the time, from :func:`time.monotonic`; None for now. The same in the other methods.
+            at: the time, from :func:`time.monotonic`; None for now. The other methods have the same argument.
         """
         self._began = time.monotonic() if at is None else at
         known = {name: env[name] for name in ENVIRONMENT if name in env}

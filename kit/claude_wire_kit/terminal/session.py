@@ -1,4 +1,4 @@
-"""Run a session with the CLI for ``claude-wire run``. Shows it in the terminal, and records it if asked to."""
+"""Run a session with the CLI for ``claude-wire run``: show it in the terminal and, if asked to, record it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from claude_wire_kit.terminal.record import Recorder
 #: The exit code for a signal is this number plus the number of the signal, as in shells.
 SIGNALLED = 128
 
-#: Grace period in seconds: the CLI gets SIGTERM this long after its input was closed, and SIGKILL as long after that.
+#: Grace period in seconds: the CLI gets SIGTERM this long after the end of its input, and SIGKILL this long after that.
 GRACE_SECONDS = 2.0
 
 #: This environment variable limits how many milliseconds the CLI waits for background work at the end; 0 for no limit.
@@ -41,7 +41,7 @@ class TerminalSession:
         recorder: records the session; None for no recording.
     """
 
-    #: Describes the second Ctrl-C: in the hint after the first one, and when it happens.
+    #: The effect of the second Ctrl-C: for the hint after the first Ctrl-C, and for the line when it happens.
     leaving: tuple[str, str] = ("ends the CLI", "ending the CLI")
 
     @property
@@ -191,7 +191,7 @@ class TerminalSession:
         self._tell(f"! stderr: {detail(line)}", WARNING)
 
     def _tell(self, text: str, style: str) -> None:
-        """Show a line that is not part of the conversation. May be called from any task."""
+        """Show a line that is not part of the conversation. Any task may call this."""
         try:
             self._page.line(text, style)
         except OSError as error:

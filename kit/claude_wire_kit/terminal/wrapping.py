@@ -10,7 +10,7 @@ import re
 from rich.cells import cell_len
 from rich.console import Console
 
-#: Marks at the beginning of a line. The other rows of such a line are indented by two more columns.
+#: Marks at the beginning of a line. The other rows of such a line have two more columns of indentation.
 MARKS = frozenset("+=?#!*<>-|")
 
 #: A tab moves to the next multiple of this many columns.
@@ -38,9 +38,9 @@ def wrapped(text: str, width: int | None, bars: str = "") -> str:
 class Wrapping:
     """Breaks the lines of a text that arrives in pieces.
 
-    A word that does not fit moves to a new row, with the indentation of its line. So the last word of a piece is held
-    back, because the next piece may continue it. A word that is longer than a row is not broken here but by the
-    terminal, so that a user can copy it whole. A Chinese or Japanese character counts as a word.
+    A word that does not fit moves to a new row, with the indentation of its line. The next piece may continue the last
+    word of a piece, so the class holds this word back. It leaves a word that is longer than a row to the terminal to
+    break: then a user can copy the word whole. A Chinese or Japanese character counts as a word.
 
     Args:
         width: the width in columns. None to break no lines, and to hold nothing back.
@@ -86,7 +86,7 @@ class Wrapping:
         return "".join(out)
 
     def rest(self) -> str:
-        """Return the text that was held back."""
+        """Return the text that :meth:`feed` held back."""
         put, gap, self._gap = self._put(), self._gap, ""
         self._column += self._cells(gap)
         # Drop white space that does not fit, because it would begin an empty row.

@@ -201,7 +201,7 @@ class Guard:
 class SecureHeaders:
     """Middleware that adds security headers for browsers to each reply.
 
-    It also suppresses the exception of a client that disconnects during a request, so the log has no line for it.
+    It also suppresses the exception for a client that disconnects during a request, so the log has no line about it.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -51,8 +51,8 @@ BODY_SECONDS = 20.0
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 B = TypeVar("B")
-#: Carries out a request, and returns the reply, or None for an empty one. Called with the request, the service, and the
-#: session's id if the path has one.
+#: A function that carries out a request. Its arguments are the request, the service, and the session's ``id`` if the
+#: path has one. It returns the reply; None for an empty one (204).
 _Act: TypeAlias = "Callable[..., Awaitable[Response | None]]"
 _Uuid = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 

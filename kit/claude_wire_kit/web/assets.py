@@ -1,4 +1,4 @@
-"""Serve the web page's files. A browser gets them without a token, so they contain no session data."""
+"""Serve the web page's files. A browser gets them without a token, so no file contains data of sessions."""
 
 from __future__ import annotations
 

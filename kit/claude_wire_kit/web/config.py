@@ -1,4 +1,4 @@
-"""The service's configuration, a TOML file that says how, and in which folders, clients may start sessions."""
+"""The service's configuration: a TOML file with the CLIs that clients may start, and the folders for their sessions."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class FolderError(ValueError):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A way to start a CLI. A client chooses a profile, a folder, and values from the profile's ``choices``.
+    """A CLI that clients may start. A client chooses a profile, a folder, and values from the profile's ``choices``.
 
     Attributes:
-        roots: sessions may work in these folders and below them. ``~`` is the home folder.
+        roots: clients may start sessions in these folders and below them. ``~`` is the home folder.
         options: fields of :class:`~claude_wire.ClaudeOptions`: ``model``, ``permission_mode``, ``mcp_config``, …
         choices: field of ``ClaudeOptions`` -> the values that a client may choose instead of the value in ``options``.
             The default for ``permission_mode`` is :data:`MODES`.
@@ -122,7 +122,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def command(self, chosen: Mapping[str, Any] | None = None) -> ClaudeOptions | list[str]:
-        """Return ``argv``, or the profile's options combined with those that a client chose.
+        """Return ``argv``, or the profile's options combined with the client's.
 
         Unless the profile says otherwise, the CLI sends text in deltas, and repeats prompts so all clients see them.
 

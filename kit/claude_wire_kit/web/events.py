@@ -1,8 +1,8 @@
-"""Turn a session's lines into events with ids. A client that reconnects sends the id of its last event. Sans-IO.
+"""Turn a session's lines into events with ids. A client that reconnects sends the id of its last event. Does no I/O.
 
 An event's id is ``EPOCH.LINE.K``: event number K, from 0, of line LINE in this epoch of the journal. An event depends
-on all lines that were read before it, so if reading began with line 5001, the id says so: ``1@5001.6000.0``. With
-details, a line has other events, and their ids contain a ``d``: ``1d.6000.0``.
+on all earlier lines that the reader has read. So if the reader began with line 5001, the id says so: ``1@5001.6000.0``.
+With details, a line has other events, and their ids contain a ``d``: ``1d.6000.0``.
 """
 
 from __future__ import annotations
@@ -108,10 +108,10 @@ class Event(NamedTuple):
 
 
 def last_of(events: Sequence[Event], count: int) -> tuple[Batch, Place | None]:
-    """Choose the last ``count`` events, and the rest of the events of the first line among them.
+    """Choose the last ``count`` events. Of the line that the first of them belongs to, choose all events.
 
-    Pieces of a text are left out if the whole text is among the events; otherwise they count as one event. If all
-    events together exceed :data:`WINDOW_CHARS`, the oldest are left out, too.
+    If the whole text is among the events, leave its pieces out; otherwise the pieces count as one event. If all events
+    together exceed :data:`WINDOW_CHARS`, leave the oldest out, too.
 
     Returns:
         The events, and the place of the first one, for which the client can ask with ``before``; None without events.
@@ -182,14 +182,13 @@ def raw_event(epoch: int, number: int, line: bytes) -> Event:
 
 
 class Source:
-    """Turns a session's lines into events. The same lines always give the same events.
-
-    For this, the bridge does not get a clock or the answers of this service's clients.
+    """Turns a session's lines into events. The same lines always give the same events, because the bridge has no clock
+    and does not see the answers of this service's clients.
 
     Args:
         epoch: the epoch of the journal.
         first: the number of the first line.
-        details: create the events that the page shows, with tool inputs and results. Long texts in them are cut.
+        details: create the events that the page shows, with tool inputs and results. Cut long texts in them.
     """
 
     def __init__(self, epoch: int, first: int, details: bool = False) -> None:
@@ -199,7 +198,7 @@ class Source:
         self._details = details
         self._ui = Bridge(partial=True, prompts=True, details=details)
         self._decoder: Decoder[Any] = Decoder()
-        # False until a turn begins, if reading did not begin with the session's first line.
+        # False if the first line may be in the middle of a turn, until a turn begins.
         self._has_begun = first == 1
         #: The ids of the open questions, according to the lines so far.
         self.open: dict[str | float, None] = {}
@@ -237,14 +236,15 @@ class Source:
         return Event(Place(number, k), f"{self.name}.{number}.{k}", event.to_json(), text, is_piece)
 
     def settle(self, ids: Iterable[str | float]) -> None:
-        """Remove open questions that a client answered, before one of the CLI's lines shows that."""
+        """Remove open questions because a client answered them. No line of the CLI shows the answer yet."""
         for id in ids:
             self.open.pop(id, None)
             self.changes += 1
 
 
 class EarlierQuestions:
-    """The questions that were open when reading began. Their events have no id, because their lines were not read.
+    """The questions that were open before a feed's first line. Their events have no id, because the feed did not read
+    their lines.
 
     Args:
         details: as for :class:`Source`.

@@ -1,10 +1,12 @@
 """One session's events, created once for all connections.
 
-A feed reads the session from some line on, and keeps the latest events. A connection is only a position in these
-events, so it does not need memory. For older events, a connection reads the journal again, with a second bridge.
+A feed reads the session, from its first line or a later one, and keeps the latest events. A connection is only a
+position in these events, so it needs almost no memory. To get events that the feed no longer keeps, a connection reads
+the journal again, with a second bridge.
 
-A connection begins in one of these ways. L.K is an event's position. F is the line at which the feed begins; if F is 1,
-an id does not contain it. So the same id always leads to the same events:
+A connection begins in one of the ways below. The table leaves the epoch out of the ids. In an id, L.K is the position
+of the event, and @F is the line at which the feed begins; ids of a feed that begins with line 1 have no @F. So the same
+id always leads to the same events:
 
 =======================  ================================  =============================================================
 the client sends         its feed begins with              the client gets
@@ -18,9 +20,9 @@ nothing                  the first line                    all events
 ``before=B``             (no feed)                         one page: the last events before B, and the next id B
 =======================  ================================  =============================================================
 
-B names the first line of the events that the client has, and ``before=B`` returns events of the lines before it. So
-pages neither overlap nor leave a gap. Each page is created from its own lines only: if a tool call begins on one page
-and ends on the next, its start is on the first page and its end on the second.
+B names the first line whose events the client has, and ``before=B`` returns events of the lines before this line. So
+pages neither overlap nor leave a gap. The lines of a page alone decide its events: if a tool call begins on one page
+and ends on the next, the start is on the first page and the end on the second.
 
 Up to 500 clients may read one feed, so a feed does little for each event and connection: no cancel scope, no generator
 other than :meth:`Feed.follow`, and bytes that are joined once. ``benches/test_serve.py`` has the numbers.
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.supervisor.attach import Supervisor
 
-#: Maximum size in bytes of the events that a feed keeps. The newest event is kept even if it is larger.
+#: Maximum size in bytes of the events that a feed keeps. The feed keeps the newest event even if it is larger.
 MAX_KEPT = 4 * 1024 * 1024
 #: The number of bytes that a kept event takes besides its JSON, for the id, the position, and the Python objects.
 EVENT_BYTES = 350
@@ -65,10 +67,10 @@ MAX_AT_ONCE = 64 * 1024
 MAX_OLDER = 4
 #: How many bytes of the journal ``last`` and ``before`` read.
 TAIL_BYTES = 1024 * 1024
-#: A connection that is reading a journal may wait this many seconds in total for its client. After that, it loses its
-#: slot to a connection that needs one.
+#: A connection that reads a journal may wait this many seconds in total for its client. After that, it loses its slot
+#: as soon as another connection needs one.
 OLDER_SECONDS = 3.0
-#: The interval in seconds between two ``beat`` signals to each connection.
+#: Seconds between two ``beat`` signals to each connection.
 BEAT_SECONDS = 15.0
 
 _START = Place(0, -1)
@@ -88,7 +90,7 @@ class Signal(NamedTuple):
     json: str
 
 
-#: Sent at intervals to show proxies and clients that the connection is alive.
+#: Each connection gets a beat at intervals. Proxies and clients see from it that the connection is alive.
 BEAT: Signal = Signal("beat", '{"type":"beat"}')
 
 
@@ -114,7 +116,7 @@ class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
 
 
 class _Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="cut"):
-    """The connection is ending because it is too slow. The client can reconnect after ``id``."""
+    """The service ends the connection because the client reads too slowly. The client can reconnect after ``id``."""
 
     id: str
 
@@ -164,11 +166,11 @@ class Feed:
         self._states = self._beats = 0
         # The latest batch, and the place before it. Other connections at this place get the same batch.
         self._latest: tuple[Place, Batch] | None = None
-        # A future for each connection that is waiting for new events. It takes a third of the time of an anyio event.
+        # A future for each connection that waits for new events. A future takes a third of the time of an anyio.Event.
         self._waiting: list[asyncio.Future[None]] = []
         self._scope = anyio.CancelScope()
         self._older_readers = Slots(MAX_OLDER, OLDER_SECONDS)
-        #: True if older events cannot be created again, because the journal no longer has their lines.
+        #: True once the journal no longer has the lines of the dropped events.
         self.is_stale: bool = False
         #: The number of connections.
         self.users: int = 0
@@ -236,7 +238,7 @@ class Feed:
                 await anyio.lowlevel.checkpoint()
 
     def _look(self, answer: Attached) -> None:
-        """Take over the state from the supervisor's answer, once all lines that the state includes were read."""
+        """Take over the state from the supervisor's answer, once the feed has read all lines that this state covers."""
         if self.is_level or self._line < answer.line:
             return
         self.is_level = True
@@ -395,7 +397,9 @@ class Feed:
         return found
 
     async def _older(self, place: Place) -> AsyncGenerator[Batch]:
-        """Yield the events after a place, read from the journal again. If the slot is lost, end with ``_NOTHING``."""
+        """Yield the events after a place, read from the journal again. End with ``_NOTHING`` if another connection took
+        the slot.
+        """
         async with Slot(self._older_readers) as slot, self._again() as lines:
             source = Source(self._epoch, self.begins, self.details)
             while received := await lines.receive():
@@ -492,7 +496,7 @@ def _signal(message: _State | _Cut | _Older) -> Signal:
 
 
 def _set_abilities(abilities: Abilities, answer: Attached) -> None:
-    """Set the abilities from the supervisor's answer, which includes the lines before the feed's first line."""
+    """Set the abilities from the supervisor's answer, which covers the lines before the feed's first line."""
     if answer.initialized != NOTHING:
         abilities.add(decode(bytes(answer.initialized)))
     abilities.model = answer.model or abilities.model

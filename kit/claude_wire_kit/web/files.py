@@ -10,7 +10,7 @@ from collections.abc import Iterator
 MAX_ENTRIES = 20_000
 #: Maximum number of paths to return.
 MAX_FOUND = 50
-#: Folders of generated or installed files, which are not searched.
+#: The search skips folders with these names: their files are generated or installed.
 _SKIPPED = frozenset({".git", "__pycache__", "node_modules", "target", "venv"})
 
 

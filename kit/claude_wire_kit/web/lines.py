@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """A connection to a session that splits the stream into numbered lines and frames. An async context manager.
+    """A connection to a session, as numbered lines and frames. Use it with ``async with``.
 
     Args:
         supervisor: the supervisor.
@@ -69,7 +69,7 @@ class Lines:
         without the line feed.
 
         Raises:
-            SupervisorError: a line exceeds :data:`~claude_wire.DEFAULT_MAX_LINE_BYTES`.
+            SupervisorError: a line exceeds :data:`DEFAULT_MAX_LINE_BYTES`.
         """
         while True:
             try:

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 MAX_FILES = 2_000
 #: Maximum number of sessions to list.
 MAX_LISTED = 100
-#: One page of events is read from this many bytes of the file.
+#: The size in bytes of the piece of the file that becomes one page of events.
 PAGE_BYTES = 1024 * 1024
 #: If a line is longer than a page, the page grows up to about this size.
 MAX_LINE_BYTES = 64 * 1024 * 1024
-#: Maximum size in bytes of a subagent's file. A larger one is not read.
+#: Maximum size in bytes of a subagent's file. The page leaves out the events of a larger file.
 MAX_SUBAGENT_BYTES = 4 * 1024 * 1024
 
 _ID = re.compile(r"(\d{1,18})\.([^\s.]{1,128})", re.ASCII)

@@ -34,7 +34,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Search:
-    """One search.
+    """Searches sessions for one text.
 
     Args:
         supervisor: the supervisor.

@@ -39,17 +39,18 @@ TESTED_WEBSOCKETS = "17.4"
 MAX_HEAD_BYTES = 64 * 1024
 #: A request's head must arrive within this many seconds after the connection, or after the head's first byte.
 HEAD_SECONDS = 10.0
-#: A client that reads nothing for this many seconds while data is waiting for it is disconnected.
+#: The service disconnects a client that reads nothing for this many seconds while data is waiting for it.
 STALLED_SECONDS = 30.0
 #: When this many bytes are waiting for a client, uvicorn pauses the client's writer.
 MAX_WAITING_BYTES = 32 * 1024
-#: Maximum number of HTTP connections. Any more are closed immediately.
+#: Maximum number of HTTP connections. The service closes any more immediately.
 MAX_CONNECTIONS = 2048
 #: Maximum number of connections that the kernel queues until the service accepts them.
 BACKLOG = 256
 #: Maximum size in bytes of a WebSocket message from a client. Clients have no reason to send any.
 MAX_MESSAGE_BYTES = 4096
-#: Rate limit for lines in the log, because clients can cause them: this many in one burst, and this many per second.
+#: Rate limit for lines in the log, because requests of clients can cause such lines: lines in one burst, and lines per
+#: second.
 LOG_BURST = 20
 LOG_RATE = 0.1
 #: When the service is stopping, running requests have this many seconds to finish.
@@ -193,8 +194,8 @@ class _Handshakes(ServerProtocol):
 class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
     """uvicorn's WebSocket protocol with limits. The connection also ends if the client does not read the close frame.
 
-    If a client sends pings but does not read, only the last ping is answered, once there is room. RFC 6455, 5.5.3,
-    allows that.
+    If a client sends pings but does not read, it gets only the pong to its last ping, once there is room. RFC 6455,
+    5.5.3, allows that.
     """
 
     _pong: bytes = b""

@@ -1,6 +1,6 @@
 """Carry out HTTP clients' requests with commands to the supervisor: list, prompt, answer, interrupt, …
 
-A session's feeds are the only state that the service keeps, and it can create them again. So it can be restarted at
+The service keeps no state except the sessions' feeds, and it can create them again. So you can restart the service at
 any time.
 """
 
@@ -53,7 +53,8 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
-#: Maximum number of feeds without a connection. Above it, the feed that was unused for the longest time is closed.
+#: Maximum number of feeds without a connection. Above it, the service closes the feed that was unused for the longest
+#: time.
 MAX_IDLE_FEEDS = 16
 #: Maximum size in bytes of all feeds' events. Each feed has an equal share, and always keeps its newest event.
 MAX_KEPT_IN_ALL = 64 * 1024 * 1024
@@ -74,8 +75,8 @@ class Service:
     def __init__(self, supervisor: Supervisor, config: Config) -> None:
         self._supervisor = supervisor
         self._config = config
-        # The feeds that new connections can join; the most recently used is last. A session may have several: with and
-        # without details, and with different first lines.
+        # The feeds that new connections can join; the most recently used is last. A session may have several feeds:
+        # with and without details, and with different first lines.
         self._feeds: list[Feed] = []
         # All feeds that are still reading a session, including those that new connections cannot join.
         self._running: set[Feed] = set()
@@ -215,10 +216,10 @@ class Service:
             raise SupervisorError("profile", "the profile does not exist")
         return found
 
-    # --- what goes to a session
+    # --- to a session
 
     async def prompt(self, id: str, text: str, given: str | None, images: Sequence[ImageBlock] = ()) -> str:
-        """Send a prompt, and return its uuid. A prompt with a uuid that was sent before is not sent again.
+        """Send a prompt, and return its uuid. If an earlier prompt had this uuid, the CLI does not get it again.
 
         Args:
             given: the uuid; None for a new one.
@@ -310,20 +311,20 @@ class Service:
 
     @asynccontextmanager
     async def _drive(self, id: str) -> AsyncGenerator[Lines]:
-        """Attach to a session as its driver, to send one line. The CLI's questions stay open meanwhile."""
+        """Attach to a session as its driver, to send one line. Meanwhile, the CLI's questions stay open."""
         async with self._driving.setdefault(id, anyio.Lock()):
             info = await self.session(id)
             after = Cursor(info.id, info.epoch, info.line)
             async with Lines(self._supervisor, Attach(attach=id, after=after, role="driver")) as lines:
                 yield lines
 
-    # --- what comes from a session
+    # --- from a session
 
     @asynccontextmanager
     async def feed(
         self, id: str, details: bool = False, *, after: EventId | None = None, is_tail: bool = False
     ) -> AsyncGenerator[Feed]:
-        """Join a session's running feed, or start one. Entering waits until the supervisor answered its attach command.
+        """Join a session's running feed, or start one. Entering waits for the supervisor's answer to ``attach``.
 
         Args:
             details: whether the events have details.
@@ -355,7 +356,7 @@ class Service:
             self._drop_idle()
 
     def _find(self, id: str, details: bool, first: int, is_tail: bool) -> Feed | None:
-        """Remove feeds that fit from the list until one of them is usable, and return that one."""
+        """Return a feed that a new connection can join. Remove this feed, and ended feeds like it, from the list."""
         for feed in reversed(self._feeds):
             if feed.session == id and feed.details == details:
                 fits = feed.begins == first if first > 1 else feed.is_whole
@@ -484,7 +485,7 @@ async def _exchange(
     """Send a line, and return the first true result of ``answer_in``, which gets each received line and frame.
 
     Args:
-        late: the beginning of the error after a timeout.
+        late: the beginning of the error after a timeout, such as "the CLI has not answered".
 
     Raises:
         SupervisorError: the supervisor refuses the line, the CLI or the connection ends, or the wait times out.

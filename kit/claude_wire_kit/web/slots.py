@@ -1,7 +1,7 @@
 """Limit how many connections read journals at the same time. A connection with a slow client loses its slot to others.
 
-Example: with four slots, a fifth connection waits. Once connections with a slot waited more than 3 seconds in total for
-their clients to read, the slowest of them loses its slot to the fifth.
+Example: with four slots of 3 seconds, a fifth connection waits. As soon as one of the four connections has waited 3
+seconds in total for its client to read, it loses its slot to the fifth.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Slot:
-    """One connection's slot, an async context manager. Entering waits for a free slot."""
+    """One connection's slot, for ``async with``. Entering waits for a free slot."""
 
     def __init__(self, slots: Slots) -> None:
         self._slots = slots

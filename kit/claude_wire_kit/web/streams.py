@@ -35,7 +35,7 @@ RETRY = b"retry: 1000\n\n"
 MAX_COUNT = 2_000
 #: The number of events on a page (``before``) if the client sends no ``last``.
 DEFAULT_COUNT = 200
-#: Close codes of a WebSocket. After TRY_AGAIN the client may reconnect. REFUSED: the client sent a message.
+#: Close codes of a WebSocket. TRY_AGAIN: the client may reconnect. REFUSED: the client sent a message.
 TRY_AGAIN = 1013
 REFUSED = 1008
 
@@ -85,7 +85,7 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
     async def stream_response(self, send: Send) -> None:
-        """Send all events. Overridden because a generator for the body would take 1/15 of the time for an event."""
+        """Send all events. The base class needs a generator, which would take 1/15 of the time for an event."""
 
         def body(data: bytes, more: bool = True) -> Message:
             return {"type": "http.response.body", "body": data, "more_body": more}
