@@ -1,10 +1,10 @@
 #!/usr/bin/env -S claude-wire agent
-"""An agent that says again what it is told, word by word.
+"""An agent that repeats the prompt, word by word.
 
     claude-wire agent examples/echo.py -p "Hello, my world"
 
-Any host of the Claude Code CLI drives it: ClaudeAgentOptions(cli_path="examples/echo.py") of the Python SDK, or
-pathToClaudeCodeExecutable of the TypeScript SDK. Put your model in the place of ``words``.
+Any host of the Claude Code CLI can run it: pass ``cli_path="examples/echo.py"`` to ClaudeAgentOptions of the Python
+SDK, or set pathToClaudeCodeExecutable of the TypeScript SDK. Replace ``words`` with your model.
 """
 
 from collections.abc import AsyncIterator

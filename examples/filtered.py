@@ -1,8 +1,8 @@
 #!/usr/bin/env -S claude-wire agent
-"""An agent that wraps another one: it hands on what that says, and refuses all its tools but a few.
+"""An agent that wraps another agent. It passes on the inner agent's messages, and allows only some of its tools.
 
-INNER_AGENT is the path of the other one, the Claude Code CLI if it is not set; ALLOWED are the names of the tools that
-it may use, once the host has agreed.
+Environment variables: INNER_AGENT is the inner agent's path (default: the Claude Code CLI). ALLOWED lists the tools
+that the inner agent may use if the host also allows them.
 """
 
 import os
@@ -62,7 +62,7 @@ async def answer(turn: Turn) -> ResultMessage | None:
             if isinstance(message, (AssistantMessage, StreamEvent, UserMessage)):
                 await turn.emit(msgspec.structs.replace(message, **ids))
     except BaseException:
-        with CancelScope(shield=True):  # the turn was interrupted, and so is the inner one
+        with CancelScope(shield=True):  # our turn was interrupted, so interrupt the inner turn
             await inner.interrupt()
             async for _ in inner.receive_run():
                 pass

@@ -1,8 +1,8 @@
 #!/usr/bin/env -S claude-wire agent
-"""An agent whose model is behind the Messages API, with one tool: text is streamed, and tokens are counted.
+"""An agent that calls a model through the Messages API. It has one tool, streams text and reports token counts.
 
-ANTHROPIC_API_KEY is the key, ANTHROPIC_BASE_URL another server. The function is a plain one, so it runs in a thread,
-and what is awaited elsewhere is called.
+Environment variables: ANTHROPIC_API_KEY, and ANTHROPIC_BASE_URL for another server. ``answer`` is not a coroutine
+function, so it runs in a thread and calls the turn's methods without ``await``.
 """
 
 import json
@@ -32,7 +32,7 @@ def answer(turn: PlainTurn) -> None:
         results = []
         for block in content:
             if block["type"] == "tool_use":
-                # Asks the hooks and the permission of the host, reads the file, and says the result.
+                # Calls the host's hooks, asks the host for permission, reads the file, and reports the result.
                 outcome = turn.run_tool(block["name"], block["input"], read)
                 result = {"type": "tool_result", "tool_use_id": block["id"], "content": outcome.content}
                 results.append({**result, "is_error": outcome.is_error})
@@ -42,7 +42,7 @@ def answer(turn: PlainTurn) -> None:
 
 
 def reply(turn: PlainTurn, conversation: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Stream one message of the model, and return its blocks."""
+    """Stream one message from the model, and return its content blocks."""
     content: list[dict[str, Any]] = []
     pieces: list[str] = []
     for event in events(turn.session.model, conversation):
@@ -69,7 +69,7 @@ def reply(turn: PlainTurn, conversation: list[dict[str, Any]]) -> list[dict[str,
 
 
 def events(model: str, messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The events of one reply."""
+    """Yield the events of one reply from the API."""
     body = {"model": model, "max_tokens": 4096, "stream": True, "messages": messages, "tools": [READ]}
     headers = {
         "content-type": "application/json",

@@ -1,10 +1,10 @@
-// What a host in JavaScript needs: the task that `claude-wire conform` has set, and the lines to print.
+// Code for a JavaScript host: read the task from `claude-wire conform`, and print lines as it expects them.
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const cli = process.env.CLAUDE_WIRE_CONFORM_CLI;
 export const task = JSON.parse(process.env.CLAUDE_WIRE_CONFORM_TASK);
 
-// Types of events and deltas, and types with their subtypes, that a host has seen before.
+// Types of events and deltas, and types with subtypes, that the host knows.
 const known = [
   ...["message_start", "message_delta", "message_stop", "content_block_start", "content_block_stop"],
   ...["thinking_delta", "signature_delta", "input_json_delta"],
@@ -18,12 +18,12 @@ export function show(type, line) {
   printed.add(type);
 }
 
-// Print the type of something, unless it is known.
+// Print the name of a type that the host does not know.
 export function showUnknown(name) {
   if (!known.includes(name)) show("unknown", { name });
 }
 
-// Do what the task says: yield each prompt when it is to be sent, and call `interrupt`.
+// Do the task's acts: yield each prompt when it must be sent, and call `interrupt`.
 export async function* prompts(interrupt) {
   for (const act of task.acts) {
     if (act.send) yield act.send;

@@ -1,4 +1,4 @@
-"""What the hosts in Python share: the task that ``claude-wire conform`` has set, and the lines that they print."""
+"""Code that the Python hosts share: read the task from ``claude-wire conform``, and print lines as it expects them."""
 
 import json
 import os
@@ -7,14 +7,14 @@ import anyio
 
 TASK = json.loads(os.environ["CLAUDE_WIRE_CONFORM_TASK"])
 
-#: Options that have the same names everywhere.
+#: Options that have the same names in both libraries.
 OPTIONS = {
     "cli_path": os.environ["CLAUDE_WIRE_CONFORM_CLI"],
     "include_partial_messages": "partial" in TASK,
     "resume": TASK.get("resume"),
 }
 
-#: Types of events and deltas, and subtypes of system messages, that a host has seen before.
+#: Types of events and deltas, and subtypes of system messages, that a host knows.
 KNOWN = {
     *("message_start", "message_delta", "message_stop"),
     *("content_block_start", "content_block_delta", "content_block_stop"),
@@ -22,7 +22,7 @@ KNOWN = {
     *("session_state_changed", "task_started", "task_notification"),
 }
 
-#: What the task says that is not done yet.
+#: The task's acts that remain to be done.
 left = list(TASK["acts"])
 printed = set()
 
@@ -34,18 +34,18 @@ def show(kind, **line):
 
 
 def show_keys(kind, keys, thing):
-    """Print a line of some attributes."""
+    """Print a line with the given attributes of an object."""
     show(kind, **{key: getattr(thing, key) for key in keys.split()})
 
 
 def show_unknown(name, before=""):
-    """Print the type of something, unless it is known."""
+    """Print the name of a type or subtype that the host does not know."""
     if name not in KNOWN:
         show("unknown", name=before + name)
 
 
 def show_event(event):
-    """Print an event of the API, a dict: the text of a delta, or what is unknown."""
+    """Print the text of an API event that is a text delta, or the type of an unknown event."""
     delta = event.get("delta", {})
     if delta.get("type") == "text_delta":
         show("delta", text=delta["text"])
@@ -54,19 +54,19 @@ def show_event(event):
 
 
 def permission(name, given):
-    """The answer of the task to a question for permission, in the form of the wire."""
+    """Return the task's answer to a permission request, as it is on the wire."""
     show("permission", tool_name=name, input=given)
     return TASK["permission"]
 
 
 def hook_output(event):
-    """The answer of the task to a hook."""
+    """Return the task's answer to a hook."""
     show("hook", hook_event_name=event)
     return TASK["hooks"][event]
 
 
 def calculate(name, given):
-    """Run a tool of the MCP server calc: returns a text, or raises."""
+    """Run a tool of the MCP server ``calc``. Return its text, or raise ValueError."""
     show("mcp", name=name, arguments=given)
     if name == "fail":
         raise ValueError("out of order")
@@ -74,7 +74,7 @@ def calculate(name, given):
 
 
 async def prompts(interrupt):
-    """Do what the task says: yield each prompt when it is to be sent, and call `interrupt`."""
+    """Do the task's acts: yield each prompt when it must be sent, and call ``interrupt``."""
     while left:
         act = left[0]
         if "send" in act:
@@ -87,6 +87,6 @@ async def prompts(interrupt):
 
 
 async def do(query, interrupt):
-    """Do what the task says, by two functions of a library."""
+    """Do the task's acts with a library's functions for prompts and interrupts."""
     async for text in prompts(interrupt):
         await query(text)

@@ -1,4 +1,4 @@
-"""A session of this library as a host: ``claude-wire conform -- python examples/conform/session.py``."""
+"""This library's Session as a host: ``claude-wire conform -- python examples/conform/session.py``."""
 
 import anyio
 import host
@@ -60,7 +60,7 @@ async def main():
     async with session, anyio.create_task_group() as group:
         group.start_soon(host.do, session.query, session.interrupt)
         over = False
-        while not over:  # each prompt may begin a run of its own
+        while not over:  # each prompt may begin a new run
             over = not host.left
             await anyio.sleep(0.01)
             async for message in session.receive_run():

@@ -1,4 +1,4 @@
-// The TypeScript SDK as a host, run in a folder that has it: claude-wire conform -- node examples/conform/typescript.mjs
+// The TypeScript SDK as a host. Run it in a folder that has the SDK: claude-wire conform -- node examples/conform/typescript.mjs
 import { createRequire } from "node:module";
 import { cli, prompts, show, showUnknown, task } from "./host.mjs";
 

@@ -7,25 +7,25 @@ use std::{env, thread, time::Duration};
 
 use serde_json::{from_str, json, Value};
 
-/// Types of events and deltas, and types with their subtypes, that this host has seen before.
+/// Types of events and deltas, and types with subtypes, that this host knows.
 const KNOWN: &str = " message_start message_delta message_stop content_block_start content_block_stop thinking_delta \
     signature_delta input_json_delta system/task_started system/task_notification ";
 const FLAGS: &str = "-p --input-format stream-json --output-format stream-json --verbose";
 
 struct Host {
     task: Value,
-    /// What the task says that is not done yet.
+    /// The task's acts that remain to be done.
     left: VecDeque<Value>,
     printed: HashSet<String>,
-    /// The uuids of prompts without a result.
+    /// The uuids of prompts that have no result yet.
     unanswered: Vec<Value>,
     idle: bool,
-    /// None after the end of its input.
+    /// The agent's standard input; None after this host closed it.
     agent: Option<ChildStdin>,
 }
 
 impl Host {
-    /// An agent that has ended is noticed at the end of its output.
+    /// Writes a message, and ignores errors: `main` notices the end of the agent by the end of its output.
     fn write(&mut self, message: &Value) {
         let _ = self.agent.as_mut().map(|agent| writeln!(agent, "{message}"));
     }
@@ -48,7 +48,7 @@ impl Host {
         }
     }
 
-    /// Do what the task says next, as far as the lines printed so far allow. Returns true when all is over.
+    /// Does the acts whose condition (`until`) is met by the lines printed so far. Returns true when everything is done.
     fn go_on(&mut self) -> bool {
         while let Some(act) = self.left.front().cloned() {
             if act["until"].as_str().is_some_and(|kind| !self.printed.contains(kind)) {
@@ -122,7 +122,7 @@ impl Host {
     }
 }
 
-/// A line as a JSON object. Rust has no text with half a character, so U+FFFD takes its place.
+/// Parses a line as a JSON object. A Rust string cannot contain half of a surrogate pair, so U+FFFD replaces it.
 fn parse(line: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(line);
     from_str(&text).or_else(|_| from_str(&without_halves(&text))).ok().filter(Value::is_object)
@@ -159,7 +159,7 @@ fn main() -> Result<()> {
         }
         line.clear();
         if host.go_on() && host.agent.take().is_some() {
-            // An agent that goes on after the end of its input is ended.
+            // Kill the agent if it does not exit within 5 seconds after its input was closed.
             thread::spawn(move || {
                 thread::sleep(Duration::from_secs(5));
                 Command::new("kill").arg(pid.to_string()).status()
