@@ -11,13 +11,13 @@
 :meth:`Accumulator.add` never raises because of a stream's content.
 
 The idea: a message is a list of marks and a list of text pieces. Most events are deltas that continue the text of the
-delta before. For such a delta only its text is kept, as one more piece. Every other event is a mark. So a snapshot is
-just two numbers, the lengths of both lists. To read a snapshot, its marks are applied again (each block has only a
-few), and the pieces of a text are joined.
+previous delta. For such a delta the accumulator keeps only the text, as one more piece. Every other event is a mark. A
+snapshot is just two numbers, the lengths of both lists. Reading a snapshot applies its marks again (each block has only
+a few), and joins the pieces of each text.
 
-The result is the same as in the CLI's ``assistant`` lines, by the rules of the CLI below. Only the input of tools may
-differ: it stays as the model wrote it, while the CLI changes the input of some built-in tools (it adds ``replace_all``
-to ``Edit``, and removes white space at the ends of lines in ``Write``).
+The message equals the CLI's ``assistant`` lines, because the accumulator follows the CLI's rules, which are listed
+below. Only the input of tools may differ: the accumulator keeps what the model wrote, but the CLI changes the input of
+some built-in tools (it adds ``replace_all`` to ``Edit``, and removes white space at the ends of lines in ``Write``).
 
 * The text, signature or input in the start of a ``text``, ``thinking``, ``tool_use`` or ``server_tool_use`` block does
   not count. Only its deltas do. A block of any other type is complete at its start.
@@ -34,9 +34,9 @@ Events out of the order of the API:
 =================================================  ==================================================================
 event                                              effect
 =================================================  ==================================================================
-content, or a message delta, without a message     begins a message whose start was not seen (``started`` is false)
-the same after its message has stopped             the same, unless its ``api_message_id`` is that of the message
-an event of another ``api_message_id``             the same
+content or message delta without a message         begins a message whose start was not seen (``started`` is false)
+content or message delta after the message stop    begins a message, unless it has the same ``api_message_id``
+content, message delta of another API message id   begins a message whose start was not seen
 a message start while another is under way         replaces the other message, which is ``abandoned`` from then on
 a message stop with ``abandoned_blocks``           the message is done and ``abandoned``
 a retry, or the result of an interrupted turn      a message that stopped without a stop reason is ``abandoned``
@@ -456,7 +456,7 @@ class Accumulator:
                 self._current = None
 
     def _clear(self, message: object) -> None:
-        """Drop the messages of subagents that have ended, or abandon messages, as a message without an event asks."""
+        """Handle a message that is not a stream event: it may end subagents, or break off the model's messages."""
         if isinstance(message, UserMessage):
             answered = {result.tool_use_id for result in message.tool_results}
             over = [key for key in self._logs if key[1] in answered]

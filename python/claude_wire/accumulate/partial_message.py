@@ -64,9 +64,9 @@ _BLANKS: dict[type[object], ContentBlock] = {
 _NOT_STARTED = ApiMessage(type="message", role="assistant", content=[])
 #: The CLI keeps this many UTF-16 units of input that is not JSON.
 _RAW_UNITS = 2048
-#: Counts that a zero at the end of a message must not replace.
+#: Token counts of the message's start that a zero in a message delta must not replace.
 _INPUT_COUNTS = frozenset({"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"})
-#: The characters that JavaScript's String.prototype.trim() removes. Python's str.strip() removes others.
+#: The characters that JavaScript's String.prototype.trim() removes. Python's str.strip() removes a different set.
 _JS_BLANK = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
 #: The CLI (2.1.331) writes no line for a block with one of these texts.
 _NO_TEXT = frozenset(("", "(no content)", "[Request interrupted by user for tool use]"))

@@ -191,14 +191,13 @@ class Child:
         except asyncio.CancelledError as error:
             cancelled = error
         finally:
-            # The process has ended by now, unless KeyboardInterrupt (or GeneratorExit without a running loop) was
-            # raised.
+            # Here the process has ended, unless KeyboardInterrupt (or GeneratorExit without a running loop) was raised.
             if first:
-                self._let_go()
+                self._release()
         if cancelled is not None:
             raise cancelled
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         _log.debug("process %d ended: exit code %s", self.popen.pid, self.popen.poll())
         if self._stderr is not None:
             with suppress(HandleError):
@@ -295,7 +294,7 @@ def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: flo
 
 
 def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
-    # A process ends after SIGKILL, but it may take a while. Wait without a limit, so that no zombie remains.
+    # Wait without a limit after SIGKILL, because the process may take a while to end. Otherwise a zombie could remain.
     for insist, seconds in (None, grace), (popen.terminate, grace), (popen.kill, None):
         if insist is not None:
             insist()

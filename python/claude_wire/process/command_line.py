@@ -34,8 +34,8 @@ def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> N
 
     Args:
         argv: the command line.
-        asks: whether the session has a ``can_use_tool``.
-        by_flag: whether an agent with this dialect needs a flag to ask for permission.
+        asks: True if the session has a ``can_use_tool``.
+        by_flag: True if agents with this dialect ask for permission only if a flag tells them to.
 
     Raises:
         ValueError: a flag is missing, or has a wrong value. The message says what to add.

@@ -36,7 +36,7 @@ _decode_sent = msgspec.json.Decoder(_Sent).decode
 
 
 #: Types of messages that may begin or end a turn.
-_LOOKED_AT = ENDING | OPENING
+_TURN_TYPES = ENDING | OPENING
 
 
 def prompts_of(lines: bytes) -> Iterator[str | None]:
@@ -66,8 +66,8 @@ class Exchange:
         self.run: Run = Run()
         #: The last result that was decoded: typed or a dict, depending on the decoder. None before the first.
         self.last_result: Any = None
-        # True after ended() checked how the process ended, because it raises only once.
-        self._told = False
+        # True after ended() checked how the process ended. A second call raises nothing.
+        self._checked_end = False
 
     def start(self) -> Child:
         self.child = Child(self.settings)
@@ -118,13 +118,13 @@ class Exchange:
 
     def saw(self, batch: list[Any]) -> None:
         """See :class:`~claude_wire.streams.receiver.Observer`."""
-        # Their messages' types show that most batches do not begin or end a turn.
+        # Most batches neither begin nor end a turn, as the types of their messages show.
         types = set(map(type, batch))
         is_plain = any(issubclass(cls, dict) for cls in types)
-        if not is_plain and types.isdisjoint(ENDING if self.run.turn else _LOOKED_AT):
+        if not is_plain and types.isdisjoint(ENDING if self.run.turn else _TURN_TYPES):
             return
         for message in batch:
-            if type(message) in _LOOKED_AT:
+            if type(message) in _TURN_TYPES:
                 self.run.see(message)
                 if isinstance(message, ResultMessage):
                     self.last_result = message
@@ -152,13 +152,13 @@ class Exchange:
             ProcessError: the exit code is not 0.
         """
         child = self.started()
-        if self._told or child.closed:
+        if self._checked_end or child.closed:
             return
         await child.wait(self.settings.grace)
         await child.read_stderr()
         if child.closed:  # another task closed the process during the wait, so its end is not an error
             return
-        self._told = True
+        self._checked_end = True
         code = child.popen.returncode
         details = code, child.stderr_tail(), self.last_result
         where = "in the middle of a line" if cut else self.run.unfinished_turn() if self._sees_results else ""

@@ -1,6 +1,7 @@
 """Read an agent's input and write its output. Both are descriptors or anyio streams.
 
-This module does not read ahead. Bytes that the agent does not read stay in the pipe. When it is full, the host waits.
+This module does not read ahead. Bytes that the agent does not read stay in the pipe. When the pipe is full, the host
+must wait.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Sink(ABC):
 
 
 class _Descriptor(Sink):
-    """Writes to a descriptor. A pipe or socket is non-blocking until :meth:`close`. A file or terminal is blocking."""
+    """Writes to a descriptor. Makes a pipe or socket non-blocking until :meth:`close`; writes to a file in a thread."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd

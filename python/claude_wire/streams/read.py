@@ -144,7 +144,7 @@ def read(
 ) -> Reader[dict[str, Any]]: ...
 # The last two overloads take any type, so they overlap the first two. A type checker chooses the first one that fits.
 @overload
-def read(  # pyright: ignore[reportOverlappingOverload]  # as told above
+def read(  # pyright: ignore[reportOverlappingOverload]  # see above
     source: Source,
     type: type[F],
     *,
@@ -152,7 +152,7 @@ def read(  # pyright: ignore[reportOverlappingOverload]  # as told above
     **arguments: Unpack[FamilyArguments],
 ) -> Reader[F | UnknownMessage | InvalidLine]: ...
 @overload
-def read(  # pyright: ignore[reportOverlappingOverload]  # as told above
+def read(  # pyright: ignore[reportOverlappingOverload]  # see above
     source: Source,
     type: type[F],
     *,

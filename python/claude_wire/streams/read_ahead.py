@@ -81,7 +81,7 @@ class ReadAhead:
         return self.source.final
 
     def may_keep_more(self) -> bool:
-        """True if this reader's share or the byte budget has room for one more chunk."""
+        """Return True if another chunk fits into this reader's share or into the byte budget."""
         return self.kept_bytes < SHARE_BYTES or has_room()
 
     async def receive(self) -> bytes | memoryview:

@@ -6,9 +6,9 @@ When an asyncio loop is gone, its tasks are garbage collected with their owners,
 =======================================  ===========================================================================
 the task's function                      effect
 =======================================  ===========================================================================
-returns, or is cancelled by its task     nothing
-is cancelled because its loop ends       nothing: ``asyncio.run`` cancels all tasks, and trio its system tasks
-is closed, since its loop is gone        nothing; an ``Exception`` other than ``RuntimeError`` is logged as below
+returns, or :meth:`Task.cancel` ends it  nothing
+is cancelled because its loop ends       nothing: ``asyncio.run`` and trio cancel the tasks that are still running
+is closed because its loop is gone       nothing; an ``Exception`` other than ``RuntimeError`` is logged as below
 raises an ``Exception``                  logged as an error, with its type in the message
 raises ``KeyboardInterrupt`` or          asyncio: leaves through the event loop, as out of any task, and ends it.
 ``SystemExit``                           trio: logged, and the program continues, because a system task that raises
@@ -103,7 +103,7 @@ class EventLoopRef:
         return True
 
     async def can_wait(self) -> bool:
-        """True if the caller may await. False while its coroutine is being closed, because no task then runs it."""
+        """Return True if the caller may await. False while its coroutine is being closed: no task runs it then."""
         try:
             EventLoopRef()
         except RuntimeError:
@@ -130,7 +130,7 @@ def set_event(event: Event) -> None:
 
 
 def cancelled_by_nobody() -> bool:
-    """True if the caller just caught a cancellation that was not for its task, but for a future that the task awaited.
+    """Return True if the caller caught the cancellation of a future that it awaited, not of its own task.
 
     This only happens on asyncio, and only Python 3.11 and later can detect it. On Python 3.10 the result is False.
     """

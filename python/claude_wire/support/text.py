@@ -13,15 +13,15 @@ from collections.abc import Callable
 #: cut.
 NAME_CHARS = 80
 #: :func:`quoted` reads only this many characters of a text.
-LOOKED_AT = 4096
+QUOTED_CHARS = 4096
 #: :func:`reason_in` reads only this many bytes at the end of a standard error.
-STDERR_LOOKED_AT = 64 * 1024
+STDERR_BYTES = 64 * 1024
 # The patterns are strings, which `re` compiles on first use, because most programs that import the library never use
 # them.
 
-#: Matches an invisible character that Python calls printable: one with the property Default_Ignorable_Code_Point (in
-#: Unicode's DerivedCoreProperties.txt), or one of the blanks on the last line, which do not have this property. The web
-#: page has the same rule.
+#: Matches an invisible character that ``str.isprintable`` accepts. The last line has blanks, such as U+2800. All other
+#: characters have the property Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt. The web page has the
+#: same rule.
 _UNSEEN = (
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -80,7 +80,7 @@ def one_line(text: str, most: int = NAME_CHARS, escape: Callable[..., str] = pri
 
 def quoted(text: str) -> str:
     """Return another program's message for use in an error: one line of at most 80 characters, possibly empty."""
-    return one_line(" ".join(re.sub(_ESCAPES, "", text[:LOOKED_AT]).split()))
+    return one_line(" ".join(re.sub(_ESCAPES, "", text[:QUOTED_CHARS]).split()))
 
 
 def reason_in(stderr: bytes) -> str:
@@ -89,7 +89,7 @@ def reason_in(stderr: bytes) -> str:
     The reason is the last line that begins with a word such as ``Error``, and the lines after it, up to a blank line or
     an indented line (of a stack trace). Without an error line, the reason is the last line that is not indented.
     """
-    lines = re.sub(_ESCAPES, "", stderr[-STDERR_LOOKED_AT:].decode(errors="replace")).splitlines()
+    lines = re.sub(_ESCAPES, "", stderr[-STDERR_BYTES:].decode(errors="replace")).splitlines()
     plain = [line for line in lines if line.strip() and not line[0].isspace()]
     for index in range(len(lines) - 1, -1, -1):
         if re.match(_ERROR, lines[index]):
