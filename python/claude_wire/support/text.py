@@ -20,8 +20,8 @@ STDERR_BYTES = 64 * 1024
 # them.
 
 #: Matches an invisible character that ``str.isprintable`` accepts. The last line has blanks, such as U+2800. All other
-#: characters have the property Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt. The web page has the
-#: same rule.
+#: characters have the property Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt. The web page has
+#: the same rule.
 _UNSEEN = (
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
