@@ -15,17 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Expected:
+class Expected(Line):
     """A line of the recorded host. Its state is ``waiting``, ``here`` (the live host sent its match) or ``skipped``."""
 
-    __slots__ = ("hooks", "identity", "kind", "live_hooks", "live_identity", "state", "subtype")
+    __slots__ = ("live_hooks", "live_identity", "state")
 
-    def __init__(self, line: Line) -> None:
-        self.kind: str = line.kind
-        self.subtype: str = line.subtype
-        self.identity: str = line.identity
-        self.live_identity: str = line.identity
-        self.hooks: dict[tuple[str, int, int], str] = line.hooks
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.live_identity: str = self.identity
         #: Recorded hook id -> id of the live host's hook at the same place in ``initialize``.
         self.live_hooks: dict[str, str] = {}
         self.state: str = "waiting"

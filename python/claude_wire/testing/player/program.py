@@ -33,7 +33,7 @@ VERSION = b"2.1.331"
 FLOOD = b"This line is one of many.\n"
 
 #: Events that happen as soon as the byte before them is written. Other events happen when the next line is due.
-BEHIND_A_BYTE = frozenset(("cut", "kill", "stall"))
+AFTER_A_BYTE = frozenset(("cut", "kill", "stall"))
 
 #: The answer to ``initialize`` if none was recorded: the fields that the protocol requires.
 EMPTY_INITIALIZE: dict[str, Any] = {
@@ -88,20 +88,20 @@ class Player:
             self._steps.insert(0, Step(0.0, True, b'{"type":"user"}'))
         asked: set[str] = set()
         for index, step in enumerate(self._steps):
-            line = Line(step.data) if step.is_input or b"control_request" in step.data else None
+            line = Expected(step.data) if step.is_input or b"control_request" in step.data else None
             if line is None:
                 continue
             if not step.is_input:
                 if line.kind == "request":
                     asked.add(line.identity)
             elif line.kind in ("user", "request"):
-                self._expected[index] = Expected(line)
+                self._expected[index] = line
             elif line.kind == "response" and line.identity in asked:
                 asked.remove(line.identity)
-                self._expected[index] = Expected(line)
+                self._expected[index] = line
             elif line.kind == "garbage" and self._exit_code:
                 # The recorded CLI exited at this line, before its input ended.
-                self._expected[index] = Expected(line)
+                self._expected[index] = line
                 self._waits_for_end = False
                 return
 
@@ -161,7 +161,7 @@ class Player:
         if live:
             self._output.write(live)
         # These events do not wait for the input that the next line waits for.
-        while self._events and self._events[0][0] == self._played_bytes and self._events[0][1] in BEHIND_A_BYTE:
+        while self._events and self._events[0][0] == self._played_bytes and self._events[0][1] in AFTER_A_BYTE:
             self._happen(self._events.pop(0))
 
     def _live(self, data: bytes) -> bytes:
