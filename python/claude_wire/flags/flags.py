@@ -42,33 +42,22 @@ class Flag(NamedTuple):
     name: str
     kind: Kind
     #: True: always write ``--flag=value``, because the value is optional for the CLI, or like claude-agent-sdk.
-    joined: bool
+    joined: bool = False
     #: True if the flag may have no value.
-    optional: bool
-    #: True if all arguments up to the next flag are values of the flag.
-    variadic: bool
+    optional: bool = False
+    #: True if all arguments before the next flag are values of the flag.
+    variadic: bool = False
     #: The words that the CLI accepts, as the value or as items of the value; empty if it accepts any.
-    known: tuple[str, ...]
+    known: tuple[str, ...] = ()
     #: The smallest allowed number; None: no limit.
-    least: int | None
+    least: int | None = None
     #: The number must be greater than this; None: no limit.
-    above: int | None
+    above: int | None = None
 
 
-def _flag(
-    name: str,
-    kind: Kind,
-    default: object = None,
-    *,
-    joined: bool = False,
-    optional: bool = False,
-    variadic: bool = False,
-    known: Any = None,
-    least: int | None = None,
-    above: int | None = None,
-) -> Any:
-    """Return a field for a flag. ``known`` is a Literal with the values that the CLI accepts."""
-    flag = Flag(name, kind, joined, optional, variadic, get_args(known), least, above)
+def _flag(name: str, kind: Kind, default: object = None, *, known: Any = None, **options: Any) -> Any:
+    """Return a dataclass field for a :class:`Flag`. ``known`` is a Literal with the words that the CLI accepts."""
+    flag = Flag(name, kind, known=get_args(known), **options)
     return dataclasses.field(default=default, metadata={"flag": flag})
 
 

@@ -111,10 +111,6 @@ class LineBuffer:
         #: The limit for a line, in bytes without its line feed.
         self.max_line_bytes: int = max_line_bytes
 
-    @property
-    def fed(self) -> int:
-        """The number of bytes fed so far, across all streams."""
-        return self.counts().fed
 
     @property
     def has_begun(self) -> bool:
