@@ -111,7 +111,6 @@ class LineBuffer:
         #: The limit for a line, in bytes without its line feed.
         self.max_line_bytes: int = max_line_bytes
 
-
     @property
     def has_begun(self) -> bool:
         """True if any byte of the current stream was fed."""
