@@ -1,8 +1,8 @@
-"""Draw a table of results as an SVG chart: for each job, how many times as long as ours other packages take.
+"""Draw a table of results as an SVG chart: for each job, the time of other packages divided by claude_wire's time.
 
 The axis is logarithmic. Each job is a row. Each package has one mark, for its fastest variant, and a line from its best
-round to its worst. The line at 1 is claude_wire. Each package has its shape and its colour; the colours are those of
-Okabe and Ito, which people with colour blindness can distinguish. A light and a dark version have the same marks.
+round to its worst. The line at 1 is claude_wire. Packages differ in the shape and colour of their mark. The colours are
+the palette of Okabe and Ito, which people with colour blindness can distinguish. There is a light and a dark version.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An emoji is two code units in JSON, ``\\ud83d\\ude00``. When the text of a message is streamed, each half may be in its
 own line. The JSON grammar allows this (RFC 8259, section 8.2), and the Claude Code CLI writes such lines. Each
-installed reader gets four lines, of which the second and the third have the halves of an emoji.
+installed reader gets four lines. The second and the third line each have half of an emoji.
 """
 
 from __future__ import annotations

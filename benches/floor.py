@@ -1,4 +1,4 @@
-"""The lower bound for decoding time: msgspec alone, without checks, or a second pass for types with subtypes."""
+"""The lower bound for decoding time: msgspec alone, without checks and without a second pass for subtypes."""
 
 from __future__ import annotations
 

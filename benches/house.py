@@ -1,11 +1,11 @@
 """A supervisor in a separate process, with sessions and clients, for the supervisor's benches.
 
 Run as a program, this module is the supervisor: ``house.py FOLDER LOOP``, with the state folder and the event loop.
-``asyncio`` stands for the supervisor's own loop, which is based on asyncio's.
+``asyncio`` means the supervisor's own loop, which is based on asyncio's loop.
 
-The CLI of each session is the program ``sleep``. So the supervisor has everything that it has for a real CLI (the
-process, three pipes and a journal), but the CLI takes no processor time. The bench writes lines into the output of each
-CLI through ``/proc/PID/fd/1``.
+The CLI of each session is the program ``sleep``. So the supervisor has the same resources as for a real CLI (a process,
+three pipes and a journal), but the CLI takes no processor time. The bench writes lines into the output of each CLI
+through ``/proc/PID/fd/1``.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Pace:
                 output.write(workloads.deltas() * BEHIND)
 
     def run(self, count: int, seconds: float) -> dict[ManagedSession, list[float]]:
-        """Write ``count`` lines within ``seconds``. Return session -> the seconds that each line took to its client."""
+        """Write ``count`` lines within ``seconds``. Return session -> each line's seconds to the session's client."""
         everybody = [*self._sessions, *self._slow]
         moments = sorted(self._random.random() * seconds for _ in range(count))
         # Session -> for each line that did not arrive yet: when it was written, and how many bytes are missing.
@@ -165,7 +165,7 @@ class Writer:
         os.set_blocking(self._output, False)
 
     async def latencies(self, count: int, microseconds: int) -> list[float]:
-        """Have ``count`` lines written, with a pause between them. Return the seconds that each took to the reader."""
+        """Have the writer write ``count`` lines, with a pause after each. Return each line's seconds to the reader."""
         found: list[float] = []
 
         def note(data: bytes) -> bool:
@@ -178,7 +178,7 @@ class Writer:
         return found
 
     async def take(self, count: int, size: int) -> None:
-        """Have ``count`` lines written in blocks, and receive their ``size`` bytes."""
+        """Have the writer write ``count`` lines in blocks, and receive their ``size`` bytes."""
         left = size
 
         def note(data: bytes) -> bool:

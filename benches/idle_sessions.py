@@ -1,7 +1,7 @@
 """Print how many bytes of memory an idle session takes: ``idle_sessions.py LOOP``.
 
-It opens a thousand sessions in one process, without child processes and pipes, and prints the growth of the process
-divided by their number.
+It opens a thousand sessions in one process, without child processes or pipes, and prints how much the process grew per
+session.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def nothing(message: Any) -> None:
 
 
 def of(peer: Peer | None, chunks: list[bytes], each: Each = nothing) -> Callable[[], None] | None:
-    """Return a function without arguments in which a peer decodes these chunks. None if the peer is not installed."""
+    """Return a function without arguments that has a peer decode these chunks. None if the peer is not installed."""
     return None if peer is None else lambda: peer(chunks, each)
 
 
@@ -138,7 +138,7 @@ def _by_pysimdjson(chunks: Iterable[bytes], each: Each) -> None:
 
 @needs(agent_sdk and _sdk_parser and _sdk_transport)
 def agent_sdk_feed(each: Each = nothing) -> Callable[[bytes], None]:
-    """Decode with claude-agent-sdk's text decoding, framing, json and message parser, without process and queues."""
+    """Return a ``feed`` with claude-agent-sdk's text decoding, framing, json and message parser, without its queues."""
     push = _sdk_transport._LineFramer().push
     parse_line = _sdk_transport._parse_stdout_line
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode

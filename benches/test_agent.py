@@ -1,4 +1,4 @@
-"""An agent: what a delta costs that it writes to a pipe, and a message that our host reads from it in memory.
+"""An agent: the cost of a delta that it writes to a pipe, and of a message that our host reads in memory.
 
 A child process (agent_writer.py) writes the deltas with one ``write`` per line, and ``cat`` reads them. The benches
 measure the child's CPU time from the first delta to the last.

@@ -33,7 +33,7 @@ Texts = dict[str, list[str]]
 
 @pytest.mark.parametrize("which", ["deltas", "whole sessions", "without SIMD"])
 def test_only(contest: Contest, which: str) -> None:
-    """``only={"result", "assistant"}``, of deltas before short messages, and of sessions with their full messages."""
+    """``only={"result", "assistant"}`` on deltas before short messages, and on whole sessions."""
     data = workloads.session_of_deltas() if which == "whole sessions" else workloads.deltas_and_end()
     sessions = 20
     chunks = workloads.chunks(data) * sessions
@@ -105,7 +105,7 @@ def _typed(chunks: list[bytes], classes: Any) -> Callable[[], int]:
 
 
 class Delta(msgspec.Struct):
-    """The tags of a line, as an application would declare them that reads nothing else."""
+    """The tags of a line, declared as an application would that reads nothing else."""
 
     type: str | None = None
 
@@ -266,7 +266,7 @@ def test_coalescing_lines_that_come_alone(contest: Contest) -> None:
     compare(contest, "one delta a chunk", workloads.DIFFERENT * 5, [workloads.lines(workloads.deltas())] * 5)
 
 
-# --- lines as they are, with their kinds ------------------------------------------------------------------------------
+# --- unchanged lines with their kinds ---------------------------------------------------------------------------------
 
 
 def test_kinds(contest: Contest) -> None:

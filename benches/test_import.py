@@ -44,7 +44,7 @@ def test_import(contest: Contest) -> None:
 @takes_own_time
 @pytest.mark.parametrize("name", ["decode", "Decoder().feed"])
 def test_first_use(contest: Contest, name: str) -> None:
-    """Import the library and decode a first line, for which the decoder has to be built."""
+    """Import the library and decode a first line, which builds the decoder."""
     line = 'b\'{"type":"keep_alive"}\\n\''
     contest.measured(
         f"import and {name}(line)",

@@ -60,7 +60,7 @@ def test_idle(contest: Contest, opened: Callable[..., house.House], sessions: in
 def test_replayed(
     contest: Contest, opened: Callable[..., house.House], loop: str, claim: float, rate: int | None
 ) -> None:
-    """Compare the processor time per event with 1,000 sessions, ten of which have slow readers, with that of ten.
+    """Compare the processor time per event for 1,000 sessions, of which ten have slow readers, and for ten sessions.
 
     The events are at random moments: ten per second in each session, or 2,000 per second in all sessions together. With
     the same number of events, more sessions cost more because their memory is not in the processor's caches. The

@@ -26,7 +26,7 @@ def described() -> str:
 
 
 def _continues(rule: Rule, everywhere: Mapping[str, str]) -> bool:
-    """True if the rule is one of ``everywhere``, or only adds the flags of its task to it."""
+    """Return True if the rule is one of ``everywhere``, or is such a rule with the task's flags added."""
     return rule.name in everywhere and rule.says.startswith(everywhere[rule.name].removesuffix("."))
 
 

@@ -50,8 +50,8 @@ GENERATED: dict[str, Callable[[], str]] = {
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replace the marks, expand the short forms for several entries, and add the field tables.
 
-    ``::: module.{A, B}`` stands for an entry for each name, and ``::: module.*`` for an entry for each public name of
-    the module that has no entry on the page yet.
+    ``::: module.{A, B}`` is short for an entry for each name, and ``::: module.*`` for an entry for each public name of
+    the module that does not have an entry on the page yet.
     """
 
     def listed(found: re.Match[str]) -> str:

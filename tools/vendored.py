@@ -37,7 +37,7 @@ def packages() -> dict[str, dict[str, Any]]:
 
 
 def faults() -> list[str]:
-    """Return one text for each fault in the folder and the licences."""
+    """Return a message for each fault in the folder or the licences."""
     listed = packages()
     wanted = {name: file["sha256"] for each in listed.values() for name, file in each["files"].items()}
     present = {path.name: digest(path.read_bytes()) for path in VENDOR.iterdir() if path.name != LIST}

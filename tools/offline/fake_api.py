@@ -5,8 +5,8 @@ A test gives the server named *scripts*, and selects one in the prompt by ``[[na
     with FakeAPI({"greet": [Reply(text("Hello "), text("world"))]}) as api:
         run_cli(base_url=api.url, prompt="Please [[greet]]")
 
-A script is a list of *steps*, each of which answers one request. The server counts the assistant messages in the
-request after the prompt that selects the script: with two of them, it plays the third step. So lost or repeated
+A script is a list of *steps*. Each step answers one request. The server counts the assistant messages in the request
+after the prompt that selects the script: after two such messages, it plays the third step. So lost or repeated
 requests do not matter, and a script with a tool call has two steps. A step is a `Reply`, a `Failure`, or a list of
 both: one for each attempt, and the last for all later attempts. The prompt of a subagent selects another script. A turn
 that the CLI begins on its own, because a background task has ended, continues the script of the last prompt.
@@ -89,8 +89,8 @@ class Reply:
         blocks: the content.
         stall: seconds before the first byte.
         gate: name of a gate; nothing is sent before it is open.
-        cut: end the stream after this many events with an ``overloaded_error`` event, as the real API does when it has
-            to give up within a message.
+        cut: end the stream after this many events with an ``overloaded_error`` event, as the real API does when it
+            gives up in the middle of a message.
         stop_reason: by default ``tool_use`` if there is a tool call, else ``end_turn``.
     """
 
@@ -175,7 +175,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Failure:
-    """An HTTP error in the form of the API. `retry_after` is the value of that header, in seconds."""
+    """An HTTP error with a body like the API's. `retry_after` is the value of the header `retry-after`, in seconds."""
 
     status: int
     type: str = "api_error"

@@ -42,7 +42,7 @@ def namespace() -> list[str]:
 def run_inside(command: Sequence[str], variables: Mapping[str, str] | None = None) -> int:
     """Run a command in a new namespace, with an empty home and a minimal environment. Return its exit code.
 
-    The command has to call `bring_loopback_up`. ``variables`` are added to its environment.
+    The command must call `bring_loopback_up`. ``variables`` are added to its environment.
 
     Raises:
         RuntimeError: the system has no namespaces, or does not allow a new one.
