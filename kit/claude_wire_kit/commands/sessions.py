@@ -69,8 +69,11 @@ def sessions(
     number = -1
     as_objects: list[dict[str, Any]] = []
     for number, session in enumerate(islice(in_period, None if show_all else newest)):
+        end = _kept_until(session, days)
+        goes_soon = end is not None and end - now <= SOON
         if as_json:
-            as_objects.append({**session_as_json(session), **_end_as_json(session, days, now)})
+            kept = {"kept_until": end and end.isoformat(), "goes_soon": goes_soon}
+            as_objects.append({**session_as_json(session), **kept})
             continue
         click.echo("\n" * bool(number) + click.style(fitted(headline(session), width or TEXT_CHARS), bold=True))
         for name, text in (("", session.first_prompt), ("last: ", session.last_prompt)):
@@ -78,8 +81,7 @@ def sessions(
             if text and text != _title(session) and (not name or text != session.first_prompt):
                 click.echo(fitted(f"  {name}{_line(text)}", width or TEXT_CHARS))
         click.echo(f"  {resume_line(session)}")
-        end = _kept_until(session, days)
-        if end is not None and end - now <= SOON:
+        if end is not None and goes_soon:
             when = "at its next start" if end <= now else f"when it starts after {_local(end)}"
             click.echo(fitted(f"  the CLI deletes this session {when}", width or TEXT_CHARS))
     if as_json:
@@ -145,11 +147,6 @@ def _kept_until(session: SessionInfo, days: float | None) -> datetime | None:
         return changed + timedelta(days=days)
     except (OSError, ValueError, OverflowError):  # the file was deleted, or the date is too late for datetime
         return None
-
-
-def _end_as_json(session: SessionInfo, days: float | None, now: datetime) -> dict[str, Any]:
-    end = _kept_until(session, days)
-    return {"kept_until": end and end.isoformat(), "goes_soon": end is not None and end - now <= SOON}
 
 
 def _local(time: datetime) -> str:

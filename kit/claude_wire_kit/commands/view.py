@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import chain
 
 import click
 
@@ -59,7 +60,10 @@ def view(source: str, as_html: bool, output: str | None) -> None:
         page.wait()
         dialect, lines = recognised(stream)
         if dialect == "transcript":
-            _show_transcript(_transcript(source, lines), live, page)
+            transcript = _transcript(source, lines)
+            for message in chain(transcript.invalid, messages(transcript)):
+                live.show(message)
+                page.wait()
         else:
             is_empty = True
             for sent, message in _both(lines, page.wait):
@@ -89,28 +93,17 @@ def _transcript(source: str, stream: Iterator[Piece]) -> Transcript:
         raise Failure(f"{name} has more than {MAX_BYTES:,} bytes: too many to find its branches") from None
 
 
-def _show_transcript(transcript: Transcript, live: LiveView, page: Page) -> None:
-    """Show a transcript's invalid lines, then its active branch."""
-    for line in transcript.invalid:
-        live.show(line)
-    for message in messages(transcript):
-        live.show(message)
-        page.wait()
-
-
 def _page(source: str, stream: Iterator[Piece], output: str) -> None:
     from claude_wire_kit.commands.shared.saving import save
     from claude_wire_kit.html.document import document
-    from claude_wire_kit.html.markup import Room
     from claude_wire_kit.html.story import Story
 
     dialect, lines = recognised(stream)
-    room = Room()
-    story = Story(room, transcript=dialect == "transcript")
+    story = Story(transcript=dialect == "transcript")
     if dialect == "transcript":
         story.tell(_transcript(source, lines))
     else:
         for sent, message in _both(lines, lambda: None):
             (story.sent if sent else story.show)(message)
     story.close()
-    save(document(story, room), output)
+    save(document(story), output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import click
 
 from claude_wire.support import printable
 from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.options import Decorator, absolute
 
 if TYPE_CHECKING:
     from claude_wire.transcripts import SessionInfo
@@ -39,20 +40,23 @@ class _Folder(click.Path):
             raise
 
 
-def takes_folder(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the argument ``folder``. Its default is :func:`projects_folder`."""
-    return click.argument("folder", required=False, type=_Folder(), callback=_folder)(command)
+def _folder(context: click.Context, parameter: click.Parameter, folder: str | None) -> str:
+    if folder is None:
+        folder = projects_folder()
+        if not os.path.isdir(folder):
+            raise Failure(f"No sessions found: {printable(folder, keep='')} is not a directory. Pass FOLDER.")
+    # The user may also name the CLI's configuration folder.
+    inside = os.path.join(folder, "projects")
+    return inside if os.path.isdir(inside) else folder
 
 
-def takes_project(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the option ``--project``. Its value is an absolute path, or None."""
-    return click.option(
-        "--project", metavar="DIR", callback=_project, help="Only sessions that began in this directory."
-    )(command)
+#: Adds the argument ``folder``. Its default is :func:`projects_folder`.
+takes_folder: Decorator = click.argument("folder", required=False, type=_Folder(), callback=_folder)
 
-
-def _project(context: click.Context, parameter: click.Parameter, project: str | None) -> str | None:
-    return None if project is None else os.path.abspath(project)
+#: Adds the option ``--project``. Its value is an absolute path, or None.
+takes_project: Decorator = click.option(
+    "--project", metavar="DIR", callback=absolute, help="Only sessions that began in this directory."
+)
 
 
 def files_of_project(folder: str, project: str) -> list[Path]:
@@ -82,16 +86,6 @@ def narrowed(folder: str, project: str | None) -> str | None:
         return folder
     found = os.path.join(folder, re.sub("[^a-zA-Z0-9]", "-", project))
     return found if os.path.isdir(found) else None
-
-
-def _folder(context: click.Context, parameter: click.Parameter, folder: str | None) -> str:
-    if folder is None:
-        folder = projects_folder()
-        if not os.path.isdir(folder):
-            raise Failure(f"No sessions found: {printable(folder, keep='')} is not a directory. Pass FOLDER.")
-    # The user may also name the CLI's configuration folder.
-    inside = os.path.join(folder, "projects")
-    return inside if os.path.isdir(inside) else folder
 
 
 def resume_command(session: str, project: str | None) -> str:

@@ -13,19 +13,6 @@ import click
 from claude_wire.support import one_line
 
 
-class _Day(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since click 8.3
-    name = "day"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        days = re.fullmatch(r"(\d{1,5})d", value)
-        try:
-            return value if days else date.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{one_line(value)!r} is neither a day such as 2026-11-23 nor a number of days such as 7d.")
-
-
 class Period(NamedTuple):
     """The days from ``first`` to ``last`` in a time zone. None for no limit."""
 
@@ -75,15 +62,15 @@ def takes_period(command: Callable[..., None]) -> Callable[..., None]:
     """
 
     @wraps(command)
-    def with_period(*, since: date | str | None, until: date | str | None, **options: Any) -> None:
+    def with_period(*, since: str | None, until: str | None, **options: Any) -> None:
         zone = _zone(options.get("zone"))
-        first, last = _day(since, zone), _day(until, zone)
+        first, last = _day("--since", since, zone), _day("--until", until, zone)
         if first is not None and last is not None and first > last:
             raise click.UsageError(f"--since {first} is after --until {last}.")
         command(period=Period(first, last, zone), **options)
 
-    since = click.option("--since", type=_Day(), help="First day: YYYY-MM-DD, or 7d for seven days ago.")
-    until = click.option("--until", type=_Day(), help="Last day.")
+    since = click.option("--since", metavar="DAY", help="First day: YYYY-MM-DD, or 7d for seven days ago.")
+    until = click.option("--until", metavar="DAY", help="Last day.")
     return since(until(with_period))
 
 
@@ -100,10 +87,14 @@ def _zone(name: str | None) -> tzinfo | None:
         ) from error
 
 
-def _day(day: date | str | None, zone: tzinfo | None) -> date | None:
-    if not isinstance(day, str):
-        return day
+def _day(option: str, text: str | None, zone: tzinfo | None) -> date | None:
+    if text is None:
+        return None
+    days = re.fullmatch(r"(\d{1,5})d", text)
     try:
-        return datetime.now(zone).date() - timedelta(days=int(day[:-1]))
+        return datetime.now(zone).date() - timedelta(days=int(days[1])) if days else date.fromisoformat(text)
     except OverflowError:
         return date.min
+    except ValueError as error:
+        wrong = f"{one_line(text)!r} is neither a day such as 2026-11-23 nor a number of days such as 7d."
+        raise click.BadParameter(wrong, param_hint=f"'{option}'") from error

@@ -10,7 +10,7 @@ import os
 import shlex
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from typing import IO, Any, NamedTuple, TextIO, cast
@@ -24,6 +24,7 @@ from claude_wire.transcripts import LineDialect
 from claude_wire.transcripts.recognise import Head
 from claude_wire.transcripts.sessions import session_files
 from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.options import Decorator
 
 #: The click type of an argument that names a source.
 SOURCE = click.Path(exists=True, readable=True, allow_dash=True)
@@ -53,18 +54,16 @@ class Unreadable(Failure):
         super().__init__(f"{display_name(source)} cannot be read: {reason}")
 
 
-def several_sources(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the argument ``files``: one or more sources. Standard input may be named only once."""
-    argument = click.argument(
-        "files", metavar="FILE...|-", nargs=-1, required=True, type=SOURCE, callback=_standard_input_once
-    )
-    return argument(command)
-
-
 def _standard_input_once(context: click.Context, parameter: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
     if files.count("-") > 1:
         raise click.UsageError("'-' (standard input) can be read only once.", context)
     return files
+
+
+#: Adds the argument ``files``: one or more sources. Standard input may be named only once.
+several_sources: Decorator = click.argument(
+    "files", metavar="FILE...|-", nargs=-1, required=True, type=SOURCE, callback=_standard_input_once
+)
 
 
 def display_name(source: str) -> str:
