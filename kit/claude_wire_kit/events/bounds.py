@@ -28,22 +28,22 @@ def bounded(event: UiEvent) -> UiEvent:
 
     The input of a permission question is never cut, because a person decides on it.
     """
-    room = _Room()
+    budget = _Budget()
     match event:
         case Operation():
             given = event.input if event.change is None else without_change(event.name or "", event.input)
-            change = None if event.change is None else room.lines(event.change)
-            return replace(event, input=room.value(given), change=change, content=room.parts(event.content))
+            change = None if event.change is None else budget.lines(event.change)
+            return replace(event, input=budget.value(given), change=change, content=budget.parts(event.content))
         case UserPrompt(parts=parts) if parts is not None:
-            return replace(event, parts=room.parts(parts))
+            return replace(event, parts=budget.parts(parts))
         case Notice():
-            detail = None if event.detail is None else room.text(event.detail)
-            return replace(event, detail=detail, fields=room.value(event.fields))
+            detail = None if event.detail is None else budget.text(event.detail)
+            return replace(event, detail=detail, fields=budget.value(event.fields))
         case _:
             return event
 
 
-class _Room:
+class _Budget:
     """Cuts the values of one event, and counts how many more characters the event may have."""
 
     def __init__(self) -> None:

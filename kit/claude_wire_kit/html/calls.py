@@ -48,10 +48,10 @@ class Call:
 
 
 class Calls:
-    """The calls on a page by their ids, except those for which the page has no room."""
+    """The calls on a page by their ids, except those that did not fit on the page."""
 
     def __init__(self) -> None:
-        #: The number of all calls, including those for which the page has no room.
+        #: The number of all calls, including those that did not fit on the page.
         self.count: int = 0
         self._calls: dict[str, Call] = {}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from claude_wire_kit.html.markup import Room, day, inline
+from claude_wire_kit.html.markup import day, inline
 from claude_wire_kit.html.story import Facts, Story
 
 STYLE = Path(__file__).with_name("style.css")
@@ -21,7 +21,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 TITLE_CHARS = 120
 
 
-def document(story: Story, room: Room) -> Iterator[str]:
+def document(story: Story) -> Iterator[str]:
     """Yield the HTML page in pieces. Close the story first."""
     facts = story.facts
     title = inline(facts.title.strip() or "A session", TITLE_CHARS)
@@ -53,8 +53,8 @@ def document(story: Story, room: Room) -> Iterator[str]:
         yield "</ol>\n</details>\n</nav>\n"
     yield "<main id=turns>\n"
     yield from story.box.markup()
-    if room.left_out:
-        yield f"<p class=cut>The page is full: {room.left_out:,} further parts are left out.</p>\n"
+    if story.budget.left_out:
+        yield f"<p class=cut>The page is full: {story.budget.left_out:,} further parts are left out.</p>\n"
     yield "</main>\n<footer>Times are in UTC. Made by claude-wire.</footer>\n</body>\n</html>\n"
 
 

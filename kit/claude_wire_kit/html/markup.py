@@ -15,7 +15,7 @@ from claude_wire.support import prose as readable
 from claude_wire_kit.events.events import Part
 from claude_wire_kit.html.markdown import markdown
 
-#: A page has at most this many characters. Parts for which there is no room are left out and counted.
+#: A page has at most this many characters. Parts that do not fit are left out and counted.
 MAX_CHARS = 32 * 1024 * 1024
 
 #: At most this many characters of a text are shown.
@@ -38,11 +38,11 @@ _PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
-class Room:
+class Budget:
     """Counts how many more characters the page may have.
 
     Attributes:
-        left_out: the number of parts for which there was no room.
+        left_out: how many parts did not fit.
     """
 
     def __init__(self, chars: int = MAX_CHARS) -> None:
@@ -50,7 +50,7 @@ class Room:
         self._left = chars
 
     def take(self, chars: int) -> bool:
-        """Reserve room for a part. Return False if there is too little."""
+        """Subtract a part of this many characters. Return False if it does not fit."""
         chars += PART_CHARS
         if self.left_out or chars > self._left:  # after the first part that was left out, nothing is added
             self.left_out += 1
@@ -62,10 +62,10 @@ class Room:
 class Box:
     """A place on the page, to which markup and other boxes can be added."""
 
-    __slots__ = ("_parts", "_room")
+    __slots__ = ("_budget", "_parts")
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
         self._parts: list[str | Box] = []
 
     def __bool__(self) -> bool:
@@ -74,19 +74,19 @@ class Box:
     def add(self, *parts: str | Box) -> bool:
         """Add parts, which together must close all elements that they open.
 
-        Return False and add none of them if there is no room for all.
+        Return False and add none of them if they do not fit together.
         """
-        if not self._room.take(sum(len(part) if isinstance(part, str) else PART_CHARS for part in parts)):
+        if not self._budget.take(sum(len(part) if isinstance(part, str) else PART_CHARS for part in parts)):
             return False
         self._parts += parts
         return True
 
     def box(self) -> Box:
         """Return a new box for the same page. It is shown when it is added to another box."""
-        return Box(self._room)
+        return Box(self._budget)
 
     def set(self, markup: str) -> None:
-        if self._room.take(len(markup)):
+        if self._budget.take(len(markup)):
             self._parts = [markup]
 
     def markup(self) -> Iterator[str]:

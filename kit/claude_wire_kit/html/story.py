@@ -16,7 +16,7 @@ from claude_wire.transcripts import messages as transcript_messages
 from claude_wire_kit.events import events as e
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.html.calls import INPUT, Calls
-from claude_wire_kit.html.markup import TEXT_CHARS, Box, Room, clock, folded, inline, parts_markup, prose, rows
+from claude_wire_kit.html.markup import TEXT_CHARS, Box, Budget, clock, folded, inline, parts_markup, prose, rows
 from claude_wire_kit.terminal.notices import ERROR, WARNING, Lines, draw_notice, draw_question, draw_tokens, draw_turn
 
 #: At most this many models and sessions are named, and at most this many streaming blocks are kept.
@@ -70,14 +70,16 @@ class Story:
             one.
 
     Attributes:
+        budget: how many more characters the page may have.
         box: all turns.
         contents: the links to the turns.
         facts: the facts that are shown at the top of the page.
     """
 
-    def __init__(self, room: Room, *, transcript: bool) -> None:
-        self.box: Box = Box(room)
-        self.contents: Box = Box(room)
+    def __init__(self, *, transcript: bool) -> None:
+        self.budget: Budget = Budget()
+        self.box: Box = Box(self.budget)
+        self.contents: Box = Box(self.budget)
         self.facts: Facts = Facts()
         self._transcript = transcript
         self._bridge = Bridge(progress=(), partial=True, details=True)

@@ -28,7 +28,6 @@ from claude_wire_kit.events import (
     UserPrompt,
 )
 from claude_wire_kit.html.document import document
-from claude_wire_kit.html.markup import Room
 from claude_wire_kit.html.story import Story
 from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.page import Page
@@ -67,10 +66,9 @@ def test_an_event_is_drawn_where_its_row_says(row: tuple[UiEvent, str, str, bool
     with closing(Page(Console(file=shown, markup=False, highlight=False, emoji=False))) as page:
         LiveView(page).draw(event)
     assert shown.getvalue() == printed
-    room = Room()
-    story, empty = Story(room, transcript=False), Story(room, transcript=False)
+    story, empty = Story(transcript=False), Story(transcript=False)
     story.draw(event)
-    drawn, nothing = ("".join(document(each, room)) for each in (story, empty))
+    drawn, nothing = ("".join(document(each)) for each in (story, empty))
     assert on_html in drawn
     assert (drawn != nothing) == bool(on_html)
     assert (str(type(event).__struct_config__.tag) in ON_PAGE) == on_page

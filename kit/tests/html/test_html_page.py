@@ -223,7 +223,7 @@ def test_long_text_is_folded_and_a_very_long_one_is_cut() -> None:
 
 
 def test_full_page_counts_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markup.Room.__init__, "__defaults__", (20_000,))
+    monkeypatch.setattr(markup.Budget.__init__, "__defaults__", (20_000,))
     shown = page(*(assistant(call(f"c{n}", command=f"echo {n}"), id=f"m{n}") for n in range(1000)))
     assert "The page is full: " in shown.text
     assert 5 < shown.classes["call"] < 40
