@@ -21,10 +21,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import house
 import long_session
 import peers
 import workloads
+from supervisor_process import ManagedSession, SupervisorProcess, resident
 
 SECONDS = 60.0
 TOKEN = "t" * 43
@@ -54,7 +54,7 @@ class Served:
         lines: the lines to write into the sessions. Each gives one event.
     """
 
-    def __init__(self, argv: list[str], sessions: list[house.ManagedSession], lines: list[bytes]) -> None:
+    def __init__(self, argv: list[str], sessions: list[ManagedSession], lines: list[bytes]) -> None:
         self._process = subprocess.Popen([sys.executable, __file__, *argv], stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         self._port = int(self._process.stdout.readline())
@@ -143,7 +143,7 @@ class Served:
     @property
     def resident(self) -> int:
         """The process's memory in bytes."""
-        return house.resident(self._process.pid)
+        return resident(self._process.pid)
 
     def close(self) -> None:
         for key in list(self._selector.get_map().values()):
@@ -153,14 +153,14 @@ class Served:
         self._process.communicate()
 
 
-def start(what: str, supervisor: house.House, folder: Path, sessions: int) -> Served:
+def start(what: str, supervisor: SupervisorProcess, folder: Path, sessions: int) -> Served:
     """Start the ``service`` or the ``plain`` endpoint, with ``sessions`` new supervisor sessions."""
     supervisor.open(sessions, attached=False)
     opened = supervisor.sessions[-sessions:]
     return Served([what, str(folder)], opened, [line for line, _ in events()])
 
 
-def paint_of(folder: Path, session: house.ManagedSession, text: str) -> tuple[float, float]:
+def paint_of(folder: Path, session: ManagedSession, text: str) -> tuple[float, float]:
     """Open the page of a newly started service in Chromium, and let it show a session.
 
     Returns:
@@ -170,13 +170,13 @@ def paint_of(folder: Path, session: house.ManagedSession, text: str) -> tuple[fl
         return served.paint(text)
 
 
-def end_of(supervisor: house.House, folder: Path, session: house.ManagedSession) -> float:
+def end_of(supervisor: SupervisorProcess, folder: Path, session: ManagedSession) -> float:
     """Return the processor time in seconds in which a newly started service sends the end of a session."""
     with closing(Served(["service", str(folder)], [session], [])) as served:
         return served.open_end()
 
 
-def write_long(supervisor: house.House, turns: int) -> house.ManagedSession:
+def write_long(supervisor: SupervisorProcess, turns: int) -> ManagedSession:
     """Open a session and write ``turns`` turns of 100 KB each into it."""
     supervisor.open(1, attached=False)
     session = supervisor.sessions[-1]

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-import house
 import peers
 import serving
 from conftest import Contest, takes_own_time
+from supervisor_process import SupervisorProcess
 
 SESSIONS = 50
 #: Connections per session.
@@ -28,14 +28,14 @@ MAX_MEMORY = 0.036
 
 
 @pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[house.House]:
-    running = house.House(tmp_path / "supervisor", "asyncio")
+def supervisor(tmp_path: Path) -> Iterator[SupervisorProcess]:
+    running = SupervisorProcess(tmp_path / "supervisor", "asyncio")
     yield running
     running.close()
 
 
 @pytest.fixture
-def opened(supervisor: house.House, tmp_path: Path) -> Iterator[tuple[serving.Served, serving.Served]]:
+def opened(supervisor: SupervisorProcess, tmp_path: Path) -> Iterator[tuple[serving.Served, serving.Served]]:
     """Start the service and the plain endpoint."""
     folder = tmp_path / "supervisor"
     both = (
@@ -91,7 +91,7 @@ def test_processor_time(contest: Contest, opened: tuple[serving.Served, serving.
 
 
 @takes_own_time
-def test_the_end_of_a_long_session(contest: Contest, supervisor: house.House, tmp_path: Path) -> None:
+def test_the_end_of_a_long_session(contest: Contest, supervisor: SupervisorProcess, tmp_path: Path) -> None:
     """A newly started service must send the last 200 events of a session of 100 MB as fast as those of one of 2 MB."""
     folder = tmp_path / "supervisor"
     long, short = serving.write_long(supervisor, 1_100), serving.write_long(supervisor, 22)
@@ -104,7 +104,7 @@ def test_the_end_of_a_long_session(contest: Contest, supervisor: house.House, tm
 
 @takes_own_time
 @pytest.mark.parametrize("what", ["first paint", "last answer"])
-def test_opening_a_long_session(contest: Contest, supervisor: house.House, tmp_path: Path, what: str) -> None:
+def test_opening_a_long_session(contest: Contest, supervisor: SupervisorProcess, tmp_path: Path, what: str) -> None:
     """Open the page of a newly started service in Chromium, on a session of 100 MB and on one of 2 MB.
 
     Times count from the navigation on. The page shows its first paint before it has the events, and then the last

@@ -1,8 +1,8 @@
 """A supervisor: its memory and processor time per session, and the delay that it adds to an event.
 
-The supervisor is a separate process (house.py), and only this process is measured: its memory, with shared pages
-counted in part (Pss), and its processor time. Each session has a real process as its CLI, so the supervisor has its
-pipes and its journal; house.py writes the lines.
+The supervisor is a separate process (supervisor_process.py), and only this process is measured: its memory, with shared
+pages counted in part (Pss), and its processor time. Each session has a real process as its CLI, so the supervisor has
+the pipes and the journal of a real session. The bench writes the lines.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
-import house
 import workloads
 from conftest import Contest, Runner, takes_own_time
+from supervisor_process import Pace, SupervisorProcess, Writer
+
+#: Starts a supervisor on an event loop.
+Opener = Callable[..., SupervisorProcess]
 
 #: How many seconds a round of events lasts.
 SECONDS = 2.0
@@ -25,22 +28,22 @@ MAX_MEMORY = 0.049
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[[str], house.House]]:
+def opened(tmp_path: Path) -> Iterator[Opener]:
     """Return a function that starts a supervisor on an event loop."""
-    houses: list[house.House] = []
+    started: list[SupervisorProcess] = []
 
-    def open_one(loop: str = "asyncio") -> house.House:
-        houses.append(house.House(tmp_path / str(len(houses)), loop))
-        return houses[-1]
+    def open_one(loop: str = "asyncio") -> SupervisorProcess:
+        started.append(SupervisorProcess(tmp_path / str(len(started)), loop))
+        return started[-1]
 
     yield open_one
-    for one in houses:
+    for one in started:
         one.close()
 
 
 @pytest.mark.parametrize("sessions", [100, 1_000])
 @pytest.mark.parametrize("attached", [False, True], ids=["alone", "attached"])
-def test_idle(contest: Contest, opened: Callable[..., house.House], sessions: int, attached: bool) -> None:
+def test_idle(contest: Contest, opened: Opener, sessions: int, attached: bool) -> None:
     """Measure the memory per session after ``initialize``, without clients and with one client each."""
 
     def held() -> float:
@@ -57,9 +60,7 @@ def test_idle(contest: Contest, opened: Callable[..., house.House], sessions: in
 @takes_own_time
 @pytest.mark.parametrize(("loop", "claim"), [("asyncio", 1.35), ("uvloop", 1.3)])
 @pytest.mark.parametrize("rate", [None, 2_000], ids=["each", "all"])
-def test_replayed(
-    contest: Contest, opened: Callable[..., house.House], loop: str, claim: float, rate: int | None
-) -> None:
+def test_replayed(contest: Contest, opened: Opener, loop: str, claim: float, rate: int | None) -> None:
     """Compare the processor time per event for 1,000 sessions, of which ten have slow readers, and for ten sessions.
 
     The events are at random moments: ten per second in each session, or 2,000 per second in all sessions together. With
@@ -72,7 +73,7 @@ def test_replayed(
     def pace(sessions: int, slow: int) -> Callable[[], float]:
         supervisor = opened(loop)
         supervisor.open(sessions, attached=True)
-        clients = house.Pace(supervisor.sessions[slow:], supervisor.sessions[:slow])
+        clients = Pace(supervisor.sessions[slow:], supervisor.sessions[:slow])
         count = round(SECONDS * (rate or 10 * sessions))
 
         def seconds() -> float:
@@ -90,11 +91,11 @@ def test_replayed(
 
 
 @takes_own_time
-def test_nobody_starves(contest: Contest, opened: Callable[..., house.House]) -> None:
+def test_nobody_starves(contest: Contest, opened: Opener) -> None:
     """Measure the largest mean delay among 990 sessions with quick readers, while ten others have slow readers."""
     supervisor = opened()
     supervisor.open(1_000, attached=True)
-    clients = house.Pace(supervisor.sessions[10:], supervisor.sessions[:10])
+    clients = Pace(supervisor.sessions[10:], supervisor.sessions[:10])
     delays: list[float] = []
 
     def median() -> float:
@@ -112,7 +113,7 @@ def test_nobody_starves(contest: Contest, opened: Callable[..., house.House]) ->
 @pytest.mark.parametrize(("loop", "claim"), [("asyncio", 0.06), ("uvloop", 0.035)])
 def test_latency(
     contest: Contest,
-    opened: Callable[..., house.House],
+    opened: Opener,
     lines_file: Path,
     runner: Runner,
     tmp_path: Path,
@@ -124,9 +125,9 @@ def test_latency(
     Most of this time is the wake-up of processes, which changes with the load and the clock rate of the processor. So
     the bare pipe, the relay and the supervisor alternate after ten events. No supervisor can be faster than the relay.
     """
-    bare, relayed = house.Writer(lines_file), house.Writer(lines_file, relayed=tmp_path / "relayed")
-    through = house.Writer(lines_file, opened(loop))
-    found: dict[house.Writer, list[float]] = {}
+    bare, relayed = Writer(lines_file), Writer(lines_file, relayed=tmp_path / "relayed")
+    through = Writer(lines_file, opened(loop))
+    found: dict[Writer, list[float]] = {}
 
     def all_medians() -> float:
         found.update({writer: [] for writer in (bare, relayed, through)})
@@ -135,7 +136,7 @@ def test_latency(
                 taken += runner(writer.latencies(10, 2_000))
         return median(bare)
 
-    def median(writer: house.Writer) -> float:
+    def median(writer: Writer) -> float:
         return statistics.median(found[writer])
 
     contest.measured(
@@ -151,9 +152,9 @@ def test_latency(
         writer.close()
 
 
-def test_throughput(contest: Contest, opened: Callable[..., house.House], lines_file: Path, runner: Runner) -> None:
+def test_throughput(contest: Contest, opened: Opener, lines_file: Path, runner: Runner) -> None:
     """Read blocks of one session with a client that drops them."""
-    bare, through = house.Writer(lines_file), house.Writer(lines_file, opened())
+    bare, through = Writer(lines_file), Writer(lines_file, opened())
     size = len(workloads.deltas()) * 4 * workloads.PASSES
     contest(
         "blocks through a supervisor",
@@ -168,10 +169,10 @@ def test_throughput(contest: Contest, opened: Callable[..., house.House], lines_
 
 
 @takes_own_time
-def test_processor_time(contest: Contest, opened: Callable[..., house.House], lines_file: Path, runner: Runner) -> None:
+def test_processor_time(contest: Contest, opened: Opener, lines_file: Path, runner: Runner) -> None:
     """Measure the supervisor's processor time for a GB of blocks of one session."""
     supervisor = opened()
-    through = house.Writer(lines_file, supervisor)
+    through = Writer(lines_file, supervisor)
     size = len(workloads.deltas()) * 4 * workloads.PASSES
 
     def seconds() -> float:

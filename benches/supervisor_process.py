@@ -1,7 +1,7 @@
 """A supervisor in a separate process, with sessions and clients, for the supervisor's benches.
 
-Run as a program, this module is the supervisor: ``house.py FOLDER LOOP``, with the state folder and the event loop.
-``asyncio`` means the supervisor's own loop, which is based on asyncio's loop.
+Run as a program, this module is the supervisor: ``supervisor_process.py FOLDER LOOP``, with the state folder and the
+event loop. ``asyncio`` means the supervisor's own loop, which is based on asyncio's loop.
 
 The CLI of each session is the program ``sleep``. So the supervisor has the same resources as for a real CLI (a process,
 three pipes and a journal), but the CLI takes no processor time. The bench writes lines into the output of each CLI
@@ -55,9 +55,9 @@ class ManagedSession:
         assert self._client is not None
         return self._client
 
-    def attach(self, house: House) -> None:
+    def attach(self, supervisor: SupervisorProcess) -> None:
         """Connect a client as the session's driver, and receive all lines so far."""
-        self._client, answer = house.ask({"attach": self.id, "role": "driver"})
+        self._client, answer = supervisor.ask({"attach": self.id, "role": "driver"})
         assert answer["type"] == "supervisor_attached", answer
 
     def take(self, size: int) -> None:
@@ -135,11 +135,11 @@ class Writer:
 
     Args:
         lines: the file with the lines that the writer writes.
-        house: the supervisor to read through, if any.
+        supervisor: the supervisor to read through, if any.
         relayed: the file that relay.py writes, to read through it.
     """
 
-    def __init__(self, lines: Path, house: House | None = None, relayed: Path | None = None) -> None:
+    def __init__(self, lines: Path, supervisor: SupervisorProcess | None = None, relayed: Path | None = None) -> None:
         argv = [sys.executable, "-S", str(Path(__file__).with_name("writer.py")), str(lines)]
         self._process: subprocess.Popen[bytes] | None = None
         self._client: socket.socket | None = None
@@ -150,7 +150,7 @@ class Writer:
                 self._process = subprocess.Popen(relay, stdin=subprocess.PIPE, stdout=its_end, bufsize=0)
             assert self._process.stdin is not None
             self._commands, self._output = self._process.stdin.fileno(), self._client.fileno()
-        elif house is None:
+        elif supervisor is None:
             self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
             assert self._process.stdin is not None
             assert self._process.stdout is not None
@@ -158,8 +158,8 @@ class Writer:
         else:
             # The writer takes its commands from our pipe; it never sees the supervisor's `initialize`.
             reads, self._commands = os.pipe()
-            id, _ = house.create(["sh", "-c", f'exec "$0" "$@" < /proc/{os.getpid()}/fd/{reads}', *argv])
-            self._client, answer = house.ask({"attach": id, "role": "driver"})
+            id, _ = supervisor.create(["sh", "-c", f'exec "$0" "$@" < /proc/{os.getpid()}/fd/{reads}', *argv])
+            self._client, answer = supervisor.ask({"attach": id, "role": "driver"})
             assert answer["type"] == "supervisor_attached", answer
             self._output = self._client.fileno()
         os.set_blocking(self._output, False)
@@ -219,7 +219,7 @@ def resident(pid: int) -> int:
     return int(fields[fields.index("Pss:") + 1]) * 1024
 
 
-class House:
+class SupervisorProcess:
     """A supervisor process and its sessions."""
 
     def __init__(self, folder: Path, loop: str) -> None:
