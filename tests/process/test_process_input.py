@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from async_backends import every_backend
+from async_backends import DEADLINE, every_backend
 from children import linux_only, nothing_left, python
 from claude_wire import Process, ProcessError, ProcessInputError, UnfinishedTurnError, UserMessage
 from claude_wire.messages import KeepAlive
@@ -265,6 +265,12 @@ async def test_sending_to_one_that_never_reads_fails_when_it_is_ended() -> None:
             await process.aclose()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the end of the input wait longer than a second, because a child on a busy machine may read late."""
+    monkeypatch.setattr("claude_wire.process.stdin.LAST_SECONDS", DEADLINE)
+
+
 async def cancel_a_sender(process: Process[Any]) -> None:
     """Send a line that is longer than the pipe's buffer, and cancel the sender in the middle of it."""
     with anyio.CancelScope() as scope:
@@ -305,6 +311,7 @@ async def test_a_line_is_completed_also_if_the_one_who_completes_it_is_cancelled
 
 
 @every_backend
+@pytest.mark.usefixtures("patient")
 async def test_a_line_whose_sender_was_cancelled_is_completed_by_the_end_of_the_input() -> None:
     async with plain(python(LATE)) as process:
         await cancel_a_sender(process)
@@ -314,6 +321,7 @@ async def test_a_line_whose_sender_was_cancelled_is_completed_by_the_end_of_the_
 
 
 @every_backend
+@pytest.mark.usefixtures("patient")
 async def test_an_end_of_the_input_that_is_cancelled_leaves_the_rest_of_the_line_to_the_next() -> None:
     async with plain(python(LATE)) as process:
         await cancel_a_sender(process)
