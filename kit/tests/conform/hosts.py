@@ -13,6 +13,8 @@ from typing import Any
 
 TASK: dict[str, Any] = json.loads(os.environ["CLAUDE_WIRE_CONFORM_TASK"])
 CLI = os.environ["CLAUDE_WIRE_CONFORM_CLI"]
+#: Seconds that the agent has to exit after its input has ended, before the host terminates it.
+PATIENCE = float(os.environ.get("PATIENCE", "60"))
 KNOWN = {"text_delta", "thinking_delta", "signature_delta", "input_json_delta", "init", "session_state_changed"} | {
     *("message_start", "message_delta", "message_stop", "content_block_start", "content_block_stop"),
     *("task_started", "task_notification"),
@@ -104,7 +106,7 @@ class Host:
         assert self.agent.stdin is not None
         self.agent.stdin.close()
         try:
-            self.agent.wait(3)
+            self.agent.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.agent.terminate()
 
@@ -374,6 +376,7 @@ class ChangesTheSchema(Host):
 class Hangs(Host):
     def leave(self) -> None:
         """Leave the agent's input open, so that the host and the agent wait for each other forever."""
+        open(os.environ["HANGS"], "w").close()
 
 
 #: Class -> the scenario in which the host breaks exactly one rule, and the name of this rule.

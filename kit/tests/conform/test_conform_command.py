@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from children import wait_until
 from claude_wire.testing import Recording
+from claude_wire_kit.commands.app import cli
 from claude_wire_kit.conform.scenarios import SCENARIOS
+from shown import RUNNER
 
 HOSTS = str(Path(__file__).with_name("hosts.py"))
 HOST = [sys.executable, "-S", HOSTS]
@@ -122,10 +125,22 @@ def test_cli_and_task_may_be_arguments() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_a_host_that_hangs_is_killed_with_its_agent(tmp_path: Path) -> None:
-    keep = tmp_path / "kept"
-    done = conform("--only", "prompt", "--timeout", "3", "--keep", str(keep), host=[*HOST, "Hangs"])
-    assert done.returncode == 1
+def test_a_host_that_hangs_is_killed_with_its_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep, hangs = tmp_path / "kept", tmp_path / "hangs"
+    monkeypatch.setenv("HANGS", str(hangs))
+    communicate = subprocess.Popen.communicate
+
+    def communicate_until_it_hangs(host: subprocess.Popen[Any], timeout: float | None = None) -> Any:
+        """Let the time limit expire as soon as the host hangs, and not before."""
+        if timeout is not None:
+            wait_until(hangs.exists)
+            timeout = 0
+        return communicate(host, timeout=timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", communicate_until_it_hangs)
+    arguments = ["conform", "--only", "prompt", "--timeout", "3", "--keep", str(keep), "--", *HOST, "Hangs"]
+    done = RUNNER.invoke(cli, arguments)
+    assert done.exit_code == 1
     assert "    found: it was killed after 3 s\n" in done.stdout
     pid = json.loads((keep / "prompt" / "cmd.json").read_bytes())["pid"]
     while is_alive(pid):  # wait until the agent's new parent has reaped it

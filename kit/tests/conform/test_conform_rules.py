@@ -40,7 +40,9 @@ def broken(outcome: Outcome) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_host_that_keeps_every_rule_passes(name: str) -> None:
+def test_a_host_that_keeps_every_rule_passes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if SCENARIOS[name].lingers:
+        monkeypatch.setenv("PATIENCE", "1")
     outcome = Runner(COMMAND).run(SCENARIOS[name])
     assert [(finding.rule.name, finding.wrong) for finding in outcome.findings if finding.wrong] == []
     assert (outcome.verdict, len(outcome.findings)) == ("pass", len(SCENARIOS[name].rules))
