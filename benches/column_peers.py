@@ -26,10 +26,10 @@ from claude_wire.columns.tables import TableName
 
 __all__ = ["COLUMNS", "IDS", "TABLES", "TOKENS", "Found", "columns", "drained", "tokens"]
 
-duckdb = peers._optional("duckdb", "duckdb")
-polars = peers._optional("polars", "polars")
-pyarrow = peers._optional("pyarrow", "pyarrow")
-compute = peers._optional("pyarrow.compute", "pyarrow")
+duckdb = peers.optional("duckdb", "duckdb")
+polars = peers.optional("polars", "polars")
+pyarrow = peers.optional("pyarrow", "pyarrow")
+compute = peers.optional("pyarrow.compute", "pyarrow")
 
 IDS = ["message_id", "request_id", "source", "request_session_id", "input_tokens", "output_tokens"]
 COLUMNS = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 CHUNK = 64 * 1024
@@ -67,6 +68,14 @@ def keeping_dicts(path: Path, lines: int) -> None:
         messages.append(orjson.loads(line))
 
 
+def by_peer(label: str, path: Path, lines: int) -> None:
+    import peers
+
+    peer = {**peers.DICTS, **peers.TYPED}[label]
+    assert peer is not None
+    peer(chunks(path, lines), peers.nothing)
+
+
 def through_a_pipe(path: Path, lines: int) -> None:
     import anyio
 
@@ -89,22 +98,13 @@ def through_a_pipe(path: Path, lines: int) -> None:
 
 
 def main(who: str, lines: int, path: Path) -> int:
-    if who == "claude-wire":
-        job = by_feed
-    elif who == "claude-wire through a pipe":
-        job = through_a_pipe
-    elif who == "claude-wire, all kept":
-        job = keeping
-    elif who == "orjson, all kept":
-        job = keeping_dicts
-    else:
-        import peers
-
-        peer = {**peers.DICTS, **peers.TYPED}[who]
-        assert peer is not None
-
-        def job(path: Path, lines: int) -> None:
-            peer(chunks(path, lines), peers.nothing)
+    jobs = {
+        "claude-wire": by_feed,
+        "claude-wire through a pipe": through_a_pipe,
+        "claude-wire, all kept": keeping,
+        "orjson, all kept": keeping_dicts,
+    }
+    job = jobs[who] if who in jobs else partial(by_peer, who)
 
     job(path, 5_000)
     before = peak()

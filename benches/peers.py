@@ -24,7 +24,7 @@ Peer = Callable[[Iterable[bytes], Each], None]
 missing: list[str] = []
 
 
-def _optional(module: str, package: str) -> Any:
+def optional(module: str, package: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -33,12 +33,12 @@ def _optional(module: str, package: str) -> Any:
         return None
 
 
-orjson = _optional("orjson", "orjson")
-jiter = _optional("jiter", "jiter")
-simdjson = _optional("simdjson", "pysimdjson")
-fastsimdjson = _optional("fastsimdjson", "fastsimdjson")
-pydantic_messages = _optional("pydantic_messages", "pydantic")
-_playwright = _optional("playwright.sync_api", "playwright")
+orjson = optional("orjson", "orjson")
+jiter = optional("jiter", "jiter")
+simdjson = optional("simdjson", "pysimdjson")
+fastsimdjson = optional("fastsimdjson", "fastsimdjson")
+pydantic_messages = optional("pydantic_messages", "pydantic")
+_playwright = optional("playwright.sync_api", "playwright")
 #: A browser's path, for the web page's bench. None if the browser or Playwright is not installed.
 browser = _playwright and (shutil.which("chromium") or shutil.which("google-chrome"))
 if browser is None and _playwright is not None:
@@ -46,10 +46,10 @@ if browser is None and _playwright is not None:
 #: If these packages are missing, the pages are still written, because no Python version runs all peers.
 SPARED = frozenset({"takopi"})
 #: takopi is a Telegram bot that reads the CLI's lines with msgspec. It needs Python 3.14.
-takopi = _optional("takopi.schemas.claude", "takopi")
-agent_sdk = _optional("claude_agent_sdk", "claude-agent-sdk")
-_sdk_parser = _optional("claude_agent_sdk._internal.message_parser", "claude-agent-sdk")
-_sdk_transport = _optional("claude_agent_sdk._internal.transport.subprocess_cli", "claude-agent-sdk")
+takopi = optional("takopi.schemas.claude", "takopi")
+agent_sdk = optional("claude_agent_sdk", "claude-agent-sdk")
+_sdk_parser = optional("claude_agent_sdk._internal.message_parser", "claude-agent-sdk")
+_sdk_transport = optional("claude_agent_sdk._internal.transport.subprocess_cli", "claude-agent-sdk")
 #: The function with which claude-agent-sdk's ``query`` converts a line's dict to a message.
 parse_message: Any = _sdk_parser and _sdk_parser.parse_message
 SubprocessCLITransport: Any = _sdk_transport and _sdk_transport.SubprocessCLITransport
@@ -130,7 +130,7 @@ def block_lists(decoder: msgspec.json.Decoder[Any]) -> Peer:
 
 
 @needs(simdjson)
-def _by_pysimdjson(chunks: Iterable[bytes], each: Each) -> None:
+def by_pysimdjson(chunks: Iterable[bytes], each: Each) -> None:
     parse = simdjson.Parser().parse
     for line in lines_of(chunks):
         each(parse(line, True))
@@ -153,14 +153,14 @@ def agent_sdk_feed(each: Each = nothing) -> Callable[[bytes], None]:
 
 
 @needs(agent_sdk_feed)
-def _by_agent_sdk(chunks: Iterable[bytes], each: Each) -> None:
+def by_agent_sdk(chunks: Iterable[bytes], each: Each) -> None:
     feed = agent_sdk_feed(each)
     for chunk in chunks:
         feed(chunk)
 
 
 @needs(pydantic_messages)
-def _validate(line: bytes) -> Any:
+def validate(line: bytes) -> Any:
     return pydantic_messages.adapter().validate_json(line)
 
 
@@ -185,10 +185,8 @@ def _many(fields: str | list[str] | None) -> Callable[[Any], Iterable[Any]] | No
 by_json = line_by_line(json.loads)
 by_orjson = line_by_line(orjson and orjson.loads)
 by_jiter = line_by_line(jiter and jiter.from_json)
-by_pysimdjson: Peer | None = _by_pysimdjson
 by_fastsimdjson = block_by_block(_many(None))
-by_pydantic = line_by_line(_validate)
-by_agent_sdk: Peer | None = _by_agent_sdk
+by_pydantic = line_by_line(validate)
 
 
 def by_fastsimdjson_fields(*pointers: str) -> Peer | None:

@@ -149,7 +149,7 @@ def test_round_trip(contest: Contest) -> None:
                 by_lines(chunks, peers.orjson.loads, peers.orjson.dumps) if peers.orjson else None,
                 None,
             ),
-            "pydantic, discriminated unions": (by_lines(chunks, peers._validate, pydantic_dumps), None),
+            "pydantic, discriminated unions": (by_lines(chunks, peers.validate, pydantic_dumps), None),
         },
         charted=True,
     )

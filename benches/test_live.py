@@ -49,7 +49,7 @@ def test_decode(contest: Contest) -> None:
             "msgspec by hand at its best": (each_of(lines, msgspec_by_hand.decoder().decode), 1.4),
             "takopi": (each_of(lines, peers.by_takopi), 1.7),
             "claude-agent-sdk": (by_agent_sdk(workloads.lines(workloads.deltas())), 7),
-            "pydantic, discriminated unions": (each_of(lines, peers._validate), None),
+            "pydantic, discriminated unions": (each_of(lines, peers.validate), None),
             "json.loads (dicts)": (each_of(lines, json.loads), None),
             "orjson.loads (dicts)": (each_of(lines, peers.orjson and peers.orjson.loads), None),
             "jiter.from_json (dicts)": (each_of(lines, peers.jiter and peers.jiter.from_json), None),
