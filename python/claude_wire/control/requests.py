@@ -77,7 +77,7 @@ class Requests:
             RequestTimeoutError: no answer arrived in time. The request is then withdrawn.
             SessionEndedError: the session or the output ended without an answer.
         """
-        subtype: str = type(request).__struct_config__.tag
+        subtype: str = request.__struct_config__.tag
         if self._ended is not None:
             raise _ended_error(subtype, *self._ended)
         sent, message = self._sent.begin(request)
