@@ -1,4 +1,4 @@
-"""Read a stream's lines before its decoder does, so that a session finds the CLI's requests early."""
+"""Read a stream's lines before its decoder does, because a session must find the CLI's requests early."""
 
 from __future__ import annotations
 

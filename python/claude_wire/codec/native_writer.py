@@ -153,12 +153,9 @@ def _key(name: str) -> bytes:
 
 
 def _omitted(default: Any) -> Any:
-    """Return the value with which a field is left out.
-
-    A field with the value UNSET is always left out, so UNSET also means that no other value leaves the field out.
-    """
+    """Return the value with which msgspec omits a field. UNSET means no other value: msgspec always omits UNSET."""
     if not hasattr(default, "factory"):
         return msgspec.UNSET if default is msgspec.NODEFAULT else default
-    if default.factory in (list, dict, set):  # msgspec leaves out an empty one
+    if default.factory in (list, dict, set):  # msgspec omits an empty list, which is not one constant value
         raise Unplannable
     return msgspec.UNSET

@@ -180,7 +180,7 @@ class Plans:
 
 def slots_of_fields(cls: type[Wire], slots_of: Callable[[tuple[Any, ...]], list[int]]) -> list[int]:
     """Return the index of each field's word in an instance. The class must have no ``__post_init__``."""
-    # New floats: no other word of the instance refers to one of them.
+    # New floats, to which no other word of the instance refers.
     probes: tuple[Any, ...] = tuple(float(number) + 0.5 for number in range(len(cls.__struct_fields__)))
     instance = cls(**dict(zip(cls.__struct_fields__, probes, strict=True)))
     slots = slots_of((instance, cls.__basicsize__ // WORD_BYTES, probes))

@@ -98,9 +98,9 @@ class UnifiedRateLimitWindow(Wire, kw_only=True, frozen=True):
 
 
 class RateLimitInfo(Wire, kw_only=True, frozen=True):
-    """The rate limit that matters most now and how far it is used up; all keys are camelCase.
+    """The rate limit that matters most now, and how much of it is used. Keys are camelCase.
 
-    The CLI may write other words than the listed ones.
+    The CLI may also write words that are not listed.
     """
 
     # one of allowed, allowed_warning, rejected
@@ -138,7 +138,7 @@ class RateLimitInfo(Wire, kw_only=True, frozen=True):
     canUserPurchaseCredits: bool | None = None
     """True if the user may buy credits."""
     hasChargeableSavedPaymentMethod: bool | None = None
-    """True if the account has a means of payment that can be charged."""
+    """True if the account has a payment method that can be charged."""
     unifiedWindows: dict[str, UnifiedRateLimitWindow] | None = None
     """All windows, by name: ``five_hour``, ``seven_day``, ``seven_day_overage_included``."""
     dailyCapPaused: bool | None = None
@@ -155,10 +155,7 @@ class RateLimitEvent(MessageBase, tag="rate_limit_event", kw_only=True, frozen=T
 
 
 class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True, frozen=True):
-    """A guess at the user's next prompt, after the result of a turn.
-
-    Sent only if the host asks for it, for example with ``promptSuggestions`` in ``initialize``.
-    """
+    """A guess at the user's next prompt, after a result. See :attr:`InitializeRequest.promptSuggestions`."""
 
     suggestion: str
     """The text of the prompt."""
@@ -168,9 +165,9 @@ class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True
 
 
 class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=True, frozen=True):
-    """The conversation starts again, for instance after ``/clear``. The model no longer sees earlier messages.
+    """The conversation starts again, for example after ``/clear``. The model no longer sees earlier messages.
 
-    The running totals in results start at zero again.
+    The running totals in results start at 0 again.
     """
 
     new_conversation_id: str
@@ -230,10 +227,7 @@ class CommandLifecycleMessage(MessageBase, tag="command_lifecycle", kw_only=True
 
 
 class TranscriptMirrorMessage(MessageBase, tag="transcript_mirror", kw_only=True, frozen=True):
-    """Lines that the CLI has just added to its transcript file, for a host that keeps a copy.
-
-    Sent only with ``--session-mirror``.
-    """
+    """Lines that the CLI added to its transcript, for a host that keeps a copy. Sent only with ``--session-mirror``."""
 
     filePath: str | None = None
     """The path of the transcript."""

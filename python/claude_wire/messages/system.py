@@ -1,4 +1,4 @@
-"""``system`` messages: what the CLI reports about itself, its session and its work."""
+"""``system`` messages: the CLI's reports about itself, its session and its work."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PluginManagedLock(Wire, frozen=True):
 
 
 class PluginError(Wire, kw_only=True, frozen=True):
-    """A plugin, or a part of a plugin, that could not be loaded."""
+    """A plugin, or a part of a plugin, that the CLI could not load."""
 
     plugin: str
     """``name@marketplace``, or ``inline[N]`` or ``synced[N]`` for a directory that has no name yet."""
@@ -139,7 +139,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     betas: list[str] | None = None
     """The beta features of the API that the session uses."""
     plugin_errors: list[PluginError] | None = None
-    """Plugins, or parts of plugins, that could not be loaded; None if there are none."""
+    """Plugins, or parts of plugins, that the CLI could not load; None if there are none."""
     # one of low, medium, high, xhigh, max
     effort: str | UnsetType | None = UNSET
     """The effort level of the next message; null if the CLI sends no effort to the API."""
@@ -182,7 +182,7 @@ class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
     """Why the installation failed, as untrusted text, which may come from a plugin's author."""
 
 
-# --- what the CLI is busy with ----------------------------------------------------------------------------------------
+# --- activities of the CLI --------------------------------------------------------------------------------------------
 
 
 class StatusMessage(SystemMessage, kw_only=True, frozen=True):
@@ -212,9 +212,9 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ControlRequestProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """The CLI is handling a control request of the host. The answer comes later.
+    """The CLI is handling a control request of the host, and will answer it later.
 
-    Only with the status ``api_retry``, the fields about a retry are present.
+    The fields about a retry are present only with the status ``api_retry``.
     """
 
     subtype: Literal["control_request_progress"] = constant("control_request_progress")
@@ -242,9 +242,9 @@ class LocalCommandOutputMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ThinkingTokensMessage(SystemMessage, kw_only=True, frozen=True):
-    """An estimate of the thinking tokens so far, just before each delta of a thinking block.
+    """An estimate of the thinking tokens so far, before each delta of a thinking block, for a progress display.
 
-    For a progress display only; the true count is in the usage.
+    The usage has the true count.
     """
 
     subtype: Literal["thinking_tokens"] = constant("thinking_tokens")
@@ -266,10 +266,9 @@ class ElicitationCompleteMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
-    """A tool call was refused without asking the host.
+    """The CLI refused a tool call without asking the host. The tool result for the model follows.
 
-    It is sent before the tool result for the model. Not all refusals have such a message: ``permission_denials`` in the
-    result is complete.
+    Some refusals have no such message, but ``permission_denials`` of the result lists all refusals.
     """
 
     subtype: Literal["permission_denied"] = constant("permission_denied")
@@ -295,8 +294,8 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
 class SessionStateChangedMessage(SystemMessage, kw_only=True, frozen=True):
     """The session began to run, became idle, or waits for the host.
 
-    ``idle`` is sent after the result, when the background work is done, too. The CLI sends these messages only if the
-    host sets the environment variable ``CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1``.
+    It is idle after the result, when the background work has ended, too. The CLI sends these messages only with the
+    environment variable ``CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1``.
     """
 
     subtype: Literal["session_state_changed"] = constant("session_state_changed")
@@ -316,7 +315,7 @@ class SessionTitleChangedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class WorkerShuttingDownMessage(SystemMessage, kw_only=True, frozen=True):
-    """The process that runs the session is about to end. This is for clients that follow the session live."""
+    """The session's process is about to end. For clients that follow the session live."""
 
     subtype: Literal["worker_shutting_down"] = constant("worker_shutting_down")
     reason: str
@@ -331,7 +330,7 @@ class CommandsChangedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class NotificationMessage(SystemMessage, kw_only=True, frozen=True):
-    """A short notice that the CLI would show in its own interface for a while."""
+    """A short notice that the CLI shows in its own interface for a while."""
 
     subtype: Literal["notification"] = constant("notification")
     key: str
@@ -410,9 +409,9 @@ class FilesPersistedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class SessionWritesLostMessage(SystemMessage, kw_only=True, frozen=True):
-    """The disk is full or over quota, and data that the CLI wanted to save is lost.
+    """The CLI lost data that it wanted to save, because the disk is full or over quota.
 
-    Sent at most once, when the CLI exits, after the last result.
+    The CLI sends this at most once, when it exits, after the last result.
     """
 
     subtype: Literal["session_writes_lost"] = constant("session_writes_lost")
@@ -458,9 +457,9 @@ class MirrorKey(Wire, frozen=True):
 
 
 class MirrorErrorMessage(SystemMessage, kw_only=True, frozen=True):
-    """The host's copy of the transcript could not be written.
+    """An SDK could not write the host's copy of the transcript.
 
-    The CLI never writes this message: an SDK makes it for its caller.
+    The SDK makes this message for its caller. The CLI never writes it.
     """
 
     subtype: Literal["mirror_error"] = constant("mirror_error")
@@ -512,7 +511,7 @@ class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
     workflow_name: str | None = None
     """The name of the workflow; only if ``task_type`` is ``local_workflow``."""
     prompt: str | None = None
-    """The prompt of a subagent; None if the CLI resumes the subagent with a text of its own."""
+    """The prompt of a subagent; None if the CLI resumes the subagent with the CLI's own text."""
     skip_transcript: bool | None = None
     """True for housekeeping, which a front end should not show in the conversation."""
     ambient: bool | None = None
@@ -564,7 +563,7 @@ class TaskPatch(Wire, kw_only=True, frozen=True):
 class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
     """A task changed.
 
-    This message, :class:`TaskNotificationMessage` or both report the end of a task. The first report counts.
+    This message, :class:`TaskNotificationMessage` or both report the end of a task. Use the first report.
     """
 
     subtype: Literal["task_updated"] = constant("task_updated")
@@ -576,10 +575,7 @@ class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
-    """A task ended. The message has the task's final status and output.
-
-    Some ends of tasks are reported only by a :class:`TaskUpdatedMessage`.
-    """
+    """A task ended, with this status and output. For some tasks, only a :class:`TaskUpdatedMessage` reports the end."""
 
     subtype: Literal["task_notification"] = constant("task_notification")
     task_id: str
@@ -590,7 +586,7 @@ class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
     # one of completed, failed, stopped
     status: str
     reason: str | None = None
-    """``worker_restart`` if the CLI's process ended and left the task behind; None in all other cases."""
+    """``worker_restart`` if the CLI's process ended before the task did; None in all other cases."""
     output_file: str
     """The path of the output on the CLI's machine; empty if there is no file."""
     summary: str
@@ -630,10 +626,9 @@ class BackgroundTask(Wire, kw_only=True, frozen=True):
 
 
 class BackgroundTasksChangedMessage(SystemMessage, kw_only=True, frozen=True):
-    """All tasks that are now running in the background.
+    """All tasks that are running in the background.
 
-    The CLI sends it when a background task begins or ends. A new CLI process starts without tasks and sends
-    nothing.
+    The CLI sends this when a background task begins or ends. A new CLI process has no tasks and does not send it.
     """
 
     subtype: Literal["background_tasks_changed"] = constant("background_tasks_changed")
@@ -686,10 +681,10 @@ class TaskListStatus(Wire, kw_only=True, frozen=True):
 
 
 class TaskListStatusesMessage(SystemMessage, kw_only=True, frozen=True):
-    """The CLI has changed statuses on the task list without a call of the tool TaskUpdate.
+    """The CLI changed statuses on the task list without a call of the tool TaskUpdate.
 
-    A later result of TaskUpdate has precedence. The CLI's public interface does not declare this message, but CLI
-    2.1.331 writes it to some hosts.
+    A later result of TaskUpdate has precedence. CLI 2.1.331 writes this message to some hosts, although its public
+    interface does not declare it.
     """
 
     subtype: Literal["task_list_statuses"] = constant("task_list_statuses")
@@ -701,11 +696,7 @@ class TaskListStatusesMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class HookStartedMessage(SystemMessage, kw_only=True, frozen=True):
-    """A hook begins to run.
-
-    Sent only with ``--include-hook-events``, for hooks that the CLI runs. The CLI calls hooks of the host by
-    ``hook_callback`` instead.
-    """
+    """The CLI began to run a hook. Sent only with ``--include-hook-events``, and not for hooks of the host."""
 
     subtype: Literal["hook_started"] = constant("hook_started")
     hook_id: str
@@ -738,7 +729,7 @@ class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
-    """A hook ended. The message has the hook's output, exit code and outcome."""
+    """A hook ended, with this output, exit code and outcome."""
 
     subtype: Literal["hook_response"] = constant("hook_response")
     hook_id: str | None = None
@@ -764,21 +755,21 @@ class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PreservedSegment(Wire, frozen=True):
-    """The first and the last of the successive messages that a compaction has kept, by uuid."""
+    """The uuids of the first and last of the successive messages that a compaction kept."""
 
     head_uuid: str
     """The uuid of the first message."""
     anchor_uuid: str
-    """The uuid of the summary, which is now the message before the kept ones."""
+    """The uuid of the summary, which is now before the kept messages."""
     tail_uuid: str
     """The uuid of the last message."""
 
 
 class PreservedMessages(Wire, frozen=True):
-    """The messages that a compaction has kept, by uuid."""
+    """The uuids of the messages that a compaction kept."""
 
     anchor_uuid: str
-    """The uuid of the summary, which is now the message before the kept ones."""
+    """The uuid of the summary, which is now before the kept messages."""
     uuids: list[str]
     """The uuids of the messages, in their order."""
     all_uuids: list[str] | None = None
@@ -798,18 +789,18 @@ class CompactMetadata(Wire, kw_only=True, frozen=True):
     duration_ms: Number | None = None
     """Milliseconds that the compaction took."""
     preserved_segment: PreservedSegment | None = None
-    """The messages that were kept, by their first and last; None if no message was kept."""
+    """The first and last kept message; None if no message was kept."""
     preserved_messages: PreservedMessages | None = None
-    """The messages that were kept, one by one; None if no message was kept."""
+    """All kept messages; None if no message was kept."""
     cumulative_dropped_tokens: Number | None = None
-    """The tokens that all compactions of the session have dropped."""
+    """The tokens that all compactions of the session dropped."""
 
 
 class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):
-    """After this message the model sees a summary instead of the earlier messages.
+    """From here on, the model sees a summary instead of the earlier messages.
 
-    It follows the :class:`StatusMessage` for the end of the compaction. The summary follows as a synthetic user
-    message.
+    This follows the :class:`StatusMessage` about the end of the compaction. The summary follows as a synthetic
+    :class:`UserMessage`.
     """
 
     subtype: Literal["compact_boundary"] = constant("compact_boundary")
@@ -822,12 +813,12 @@ class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class NoResponse(Wire, frozen=True):
-    """The API sent no headers of an answer in time."""
+    """The API did not send the headers of an answer in time."""
 
     waited_ms: Number
-    """Milliseconds for which the failed attempt waited."""
+    """How long the failed attempt waited, in milliseconds."""
     retry_wait_ms: Number
-    """Milliseconds for which the retry will wait."""
+    """How long the retry will wait, in milliseconds."""
 
 
 class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
@@ -846,7 +837,7 @@ class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
     error: str
     """Why the request failed."""
     no_response: NoResponse | None = None
-    """Present only if the API did not answer in time; ``max_retries`` then counts only such retries."""
+    """Present if the API did not answer in time; ``max_retries`` then counts only such retries."""
 
 
 class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
@@ -899,7 +890,7 @@ class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
 class ModelFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     """The model is not available, and the fallback model answers instead.
 
-    It is sent after the retries, and before the answer of the fallback model.
+    The CLI sends this after the retries, before the fallback model's answer.
     """
 
     subtype: Literal["model_fallback"] = constant("model_fallback")

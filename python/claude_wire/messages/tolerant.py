@@ -60,7 +60,12 @@ class Ambiguous(Exception):
 
 
 class Misfit(Exception):
-    """A value does not fit its type. ``path`` is its path from the root, ``problem`` says what is wrong."""
+    """A value does not fit its type.
+
+    Attributes:
+        problem: what is wrong, such as "expected a string, got null".
+        path: the value's path in the object, such as ``.message.content[0]``.
+    """
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -295,7 +300,7 @@ def _tagged(structs: list[type[Wire]]) -> Convert:
             reason = f"unknown {tag_field}" if isinstance(tag, str) else f"no {tag_field}"
         except Misfit as misfit:
             reason = misfit.reason
-        del findings.unknown[made:]  # the whole object becomes unknown, so its unknown parts do not count
+        del findings.unknown[made:]  # the whole object is unknown, so its unknown parts do not count
         findings.unknown.append(fallback.because(value, reason))
         return findings.unknown[-1]
 

@@ -51,8 +51,8 @@ _PAUSED = lib.CW_DRAIN_PAUSED
 _WATCHED = lib.CW_DRAIN_WATCHED
 _read = lib.cw_drain_read
 
-#: Free scratch buffers to read into, as (pointer, buffer). read() removes a pair from the list, so that neither another
-#: thread nor a callback that reads another drain can get the same pair.
+#: Free scratch buffers to read into, as (pointer, buffer). read() removes a pair from the list, so another thread, or a
+#: callback that reads another drain, cannot get the same pair.
 _scratches: list[tuple[Any, Any]] = []
 
 
@@ -168,10 +168,9 @@ class Drain:
         _put_back(scratch)
 
     def fileno(self) -> int:
-        """Return a descriptor to poll. It becomes readable when :meth:`read` can return bytes.
+        """Return a descriptor to poll, always the same. It is readable when :meth:`read` can return bytes.
 
-        It may also become readable if there is nothing to read: :meth:`read` then returns None. The number never
-        changes.
+        It may also be readable if there is nothing to read: :meth:`read` then returns None.
         """
         return checked(lib.cw_drain_fileno(self._handle))
 

@@ -151,7 +151,7 @@ AdvisorResult: TypeAlias = AdvisorToolResultError | AdvisorResultBlock | Advisor
 
 
 class AdvisorToolResultBlock(Wire, tag_field="type", tag="advisor_tool_result", frozen=True):
-    """The result of asking the advisor, a second model that the API runs beside the first.
+    """The result of asking the advisor, a second model of the API.
 
     The advisor's tokens are counted in :class:`AdvisorMessageIterationUsage`.
     """

@@ -25,7 +25,7 @@ class SlashCommand(Wire, kw_only=True, frozen=True):
     aliases: list[str] | None = None
     """Other names of the command."""
     builtin: bool | None = None
-    """True for the CLI's own commands; None for those of a user, project, plugin or MCP server."""
+    """True for the CLI's own commands; None for a command of a user, project, plugin or MCP server."""
 
 
 class AgentInfo(Wire, frozen=True):

@@ -14,7 +14,7 @@ from claude_wire.messages.conversation.usage import ContextMemoryFile, ExtraUsag
 
 
 class ContextCategory(Wire, kw_only=True, frozen=True):
-    """One category of content in the context window. ``id`` and ``kind`` may have other values than those listed."""
+    """One category of content in the context window. ``id`` and ``kind`` may have values that are not listed."""
 
     # one of skills, system_prompt, system_tools, mcp_tools, mcp_instructions, mcp_tools_deferred,
     # system_tools_deferred, custom_agents, memory_files, messages, autocompact_buffer, compact_buffer, free_space
@@ -183,7 +183,7 @@ class ContextApiUsage(Wire, kw_only=True, frozen=True):
     """The token counts of the last API response."""
 
     input_tokens: int
-    """Tokens read, without those of the cache."""
+    """Tokens read, without cached tokens."""
     output_tokens: int
     """Tokens written by the model."""
     cache_creation_input_tokens: int

@@ -620,7 +620,7 @@ class ApplyFlagSettingsRequest(
 
 
 class GetSettingsResponse(Wire, kw_only=True, frozen=True):
-    """The settings that apply, and those of each source."""
+    """The settings that apply, and the settings of each source."""
 
     effective: dict[str, Any] | None = None
     """The merged settings."""
@@ -635,7 +635,7 @@ class GetSettingsResponse(Wire, kw_only=True, frozen=True):
 
 
 class GetSettingsRequest(ControlRequestBody[GetSettingsResponse], tag="get_settings", frozen=True):
-    """Asks for the settings that apply, and those of each source."""
+    """Asks for the settings that apply, and the settings of each source."""
 
 
 class HookPolicy(Wire, kw_only=True, frozen=True):

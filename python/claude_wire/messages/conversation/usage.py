@@ -76,7 +76,7 @@ class _IterationUsage(Wire, tag_field="type", kw_only=True, frozen=True):
     cache_read_input_tokens: int
     """Tokens read from the prompt cache."""
     input_tokens: int
-    """Tokens read, without those of the cache."""
+    """Tokens read, without cached tokens."""
     output_tokens: int
     """Tokens written by the model."""
 
@@ -123,7 +123,7 @@ class Usage(Wire, kw_only=True, frozen=True):
     """
 
     input_tokens: int | None = None
-    """Tokens read, without those of the cache."""
+    """Tokens read, without cached tokens."""
     cache_creation_input_tokens: int | UnsetType | None = UNSET
     """Tokens written to the prompt cache."""
     cache_read_input_tokens: int | UnsetType | None = UNSET
@@ -151,12 +151,12 @@ class Usage(Wire, kw_only=True, frozen=True):
 
 
 class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
-    """The tokens of a message at the end of its stream: totals, which replace those of the message start."""
+    """The tokens of a message at the end of its stream: totals, which replace the counts of ``message_start``."""
 
     output_tokens: int | None = None
     """Tokens written by the model."""
     input_tokens: int | UnsetType | None = UNSET
-    """Tokens read, without those of the cache."""
+    """Tokens read, without cached tokens."""
     cache_creation_input_tokens: int | UnsetType | None = UNSET
     """Tokens written to the prompt cache."""
     cache_read_input_tokens: int | UnsetType | None = UNSET
@@ -179,7 +179,7 @@ class ModelUsage(Wire, kw_only=True, frozen=True):
     """
 
     inputTokens: int | None = None
-    """Tokens read, without those of the cache."""
+    """Tokens read, without cached tokens."""
     outputTokens: int | None = None
     """Tokens written by the model."""
     cacheReadInputTokens: int | None = None

@@ -1,7 +1,7 @@
 """The inputs of hooks: a class for each event.
 
 The CLI sends them in :attr:`HookCallbackRequest.input`, for the events that the host registered with ``initialize``.
-``hook_event_name`` selects the class. Keys are snake_case, but those of outputs are camelCase.
+``hook_event_name`` selects the class. Keys of inputs are snake_case, and keys of outputs are camelCase.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class SessionEndHookInput(HookInputBase, tag="SessionEnd", kw_only=True, frozen=
 
 
 class StopHookInput(HookInputBase, tag="Stop", kw_only=True, frozen=True):
-    """The model is about to end its turn. The hook may make the model continue. The result comes later."""
+    """The model is about to end its turn, before the result. The hook may make the model continue."""
 
     stop_hook_active: bool
     """True if a stop hook already continued this turn; check this, or the turn may never end."""
@@ -143,7 +143,7 @@ class PreCompactHookInput(HookInputBase, tag="PreCompact", kw_only=True, frozen=
 
 
 class PostCompactHookInput(HookInputBase, tag="PostCompact", kw_only=True, frozen=True):
-    """The CLI compacted the conversation. The :class:`SessionStartHookInput` with source ``compact`` comes before."""
+    """The CLI compacted the conversation, after a :class:`SessionStartHookInput` with the source ``compact``."""
 
     # one of auto, manual
     trigger: str
@@ -206,7 +206,7 @@ class _TaskHookInput(HookInputBase, kw_only=True, frozen=True):
     task_subject: str
     """The task in a few words."""
     task_description: str | None = None
-    """The task in full."""
+    """The whole task."""
     teammate_name: str | None = None
     """The name of the teammate that has the task."""
     team_name: str | None = None
@@ -330,7 +330,7 @@ class DirectoryAddedHookInput(HookInputBase, tag="DirectoryAdded", kw_only=True,
 
 
 class MessageDisplayHookInput(HookInputBase, tag="MessageDisplay", kw_only=True, frozen=True):
-    """The CLI is about to show new lines of an assistant message. The message itself comes later."""
+    """The CLI is about to show new lines of an assistant message, which it sends later."""
 
     turn_id: str
     """The UUID of the turn."""

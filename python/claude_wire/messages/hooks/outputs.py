@@ -1,7 +1,7 @@
 """The outputs of hooks: a host's answers to ``hook_callback``.
 
-An empty object has no effect. Keys are camelCase, but those of inputs are snake_case. The tag ``hookEventName`` must be
-the event of the input.
+An empty object has no effect. Keys of outputs are camelCase, and keys of inputs are snake_case. The tag
+``hookEventName`` must be the event of the input.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class PostToolBatchToolCall(Wire, kw_only=True, frozen=True):
 class PostToolBatchHookInput(HookInputBase, tag="PostToolBatch", kw_only=True, frozen=True):
     """All tool calls of an assistant message have ended, and the CLI is about to send the next API request.
 
-    This comes once for all calls (at least one), after the hooks for each call.
+    The CLI sends this once for all calls (at least one), after the hooks for each call.
     """
 
     tool_calls: list[PostToolBatchToolCall]
