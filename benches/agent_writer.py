@@ -1,6 +1,6 @@
 """Write one-word deltas to standard output, one line at a time, and the CPU seconds used to standard error.
 
-``agent_writer.py plain COUNT`` uses json and print, as an author without a library would.
+``agent_writer.py plain COUNT`` uses json and print, as an author would without a library.
 ``agent_writer.py asyncio COUNT`` (or ``trio``) writes them with ``Agent``.
 """
 

@@ -1,8 +1,9 @@
 """The session benches' child process. It replaces the CLI: it answers requests and runs commands from prompts.
 
 ``blocks N`` writes N recorded lines in writes of 64 KiB, ``lines N`` in one write per line. ``ask N`` asks for a
-permission N times and waits for each answer. Each command ends with a result; the text of the result is a JSON list of
-the nanoseconds from the write of each question to the line that answers it. Flags of the CLI are ignored.
+permission N times and waits for each answer. Each command ends with a result. The result's text is a
+JSON list: for each question of ``ask``, the nanoseconds from writing the question to reading its answer. The CLI's
+flags are ignored.
 """
 
 import json

@@ -97,9 +97,10 @@ class Contest:
             job: the job's name in the table.
             lines: how many lines the subject and each peer handle.
             subject: the function to measure.
-            faster_than: peers that should be slower. The ratio is their time by the subject's.
-            at_most: peers that should be faster, such as msgspec below our decoder. The ratio is our time by theirs.
-            fastest: a text and a ratio: the claim against the fastest of ``faster_than`` whose label has this text.
+            faster_than: peers that should be slower. The ratio is their time divided by the subject's.
+            at_most: peers that should be faster, such as msgspec below our decoder. The ratio is our time divided by
+                theirs.
+            fastest: a text and a ratio: the claim against the fastest of ``faster_than`` with this text in its label.
             rate: how many bytes the subject reads, and the claimed GB/s.
             passes: how often the subject does the job in a round: more than once if it takes very little time.
             charted: whether the chart shows ``faster_than``.
@@ -163,7 +164,7 @@ class Contest:
         above: Mapping[str, tuple[Callable[[], float] | None, float | None]] | None = None,
         rounds: int | None = 5,
     ) -> None:
-        """Measure functions that take the time themselves and return seconds; a call of them counts as one line.
+        """Measure functions that time their own work and return seconds. A call counts as one line.
 
         ``above`` gives peers whose time is subtracted from the subject's. Benches that call this are marked
         :data:`takes_own_time`.

@@ -1,7 +1,7 @@
 """Generate a transcript of any size from a seed: ``corpus.py PATH MEGABYTES [SEED]``.
 
 The lines have the shapes and about the sizes of recorded lines. 1% have an unknown type. 1% are cut off, or have half
-of an emoji. 5% are copies, as a fork of a session makes them: with the same ids, but of another session. A copied
+of an emoji. 5% are copies, as in a fork: with the same ids, but in another session. A copied
 answer has the id of the session that made the request, in ``requestSessionId``.
 """
 

@@ -1,8 +1,8 @@
 """Print how many bytes a process grows while it decodes many messages: ``held.py WHO LINES FILE``.
 
 ``WHO`` decodes the messages: ``claude-wire``, ``claude-wire, all kept``, ``orjson, all kept``, ``claude-wire through a
-pipe``, or the label of a peer. Only the ``all kept`` jobs keep the messages. ``LINES`` is the number of lines, which
-are those of ``FILE`` again and again. The growth is the peak of resident memory at the end, less the peak after
+pipe``, or the label of a peer. Only the ``all kept`` jobs keep the messages. ``LINES`` is the number of lines to
+decode; the lines of ``FILE`` are repeated. The growth is the peak of resident memory at the end, minus the peak after
 everything was imported and a few lines were decoded.
 """
 

@@ -16,7 +16,7 @@ def main(browser: str, url: str, text: str) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        # Chromium's sandbox needs privileges that a container does not have. It shows only our page.
+        # Chromium's sandbox needs privileges that a container does not have. This Chromium opens only our page.
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = chromium.new_page()
         page.goto(url)

@@ -82,7 +82,7 @@ def lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def blocks_of(chunks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
-    """Yield the complete lines of each chunk as one block, by rfind, and keep the unfinished line."""
+    """Yield the complete lines of each chunk as one block, found with rfind, and keep the unfinished line."""
     parts: list[bytes] = []
     for chunk in chunks:
         end = chunk.rfind(b"\n") + 1

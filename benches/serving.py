@@ -2,7 +2,7 @@
 
 Run as a program, this module is one of the two: ``serving.py service FOLDER`` or ``serving.py plain FOLDER``, with the
 folder of a supervisor. Both run on uvicorn with the same settings, read sessions of that supervisor, and send the same
-bytes for the same lines. The endpoint has prepared these bytes before.
+bytes for the same lines. The endpoint prepares these bytes in advance.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def paint_of(folder: Path, session: ManagedSession, text: str) -> tuple[float, f
 
 
 def end_of(supervisor: SupervisorProcess, folder: Path, session: ManagedSession) -> float:
-    """Return the processor time in seconds in which a newly started service sends the end of a session."""
+    """Return how many seconds of processor time a newly started service needs to send the end of a session."""
     with closing(Served(["service", str(folder)], [session], [])) as served:
         return served.open_end()
 

@@ -73,7 +73,7 @@ class ManagedSession:
 
 
 class Pace:
-    """Writes lines into sessions at random moments, and receives them as their clients.
+    """Writes lines into sessions at random moments, and receives them through the sessions' clients.
 
     Args:
         sessions: the sessions whose clients read everything immediately.
@@ -129,7 +129,7 @@ class Pace:
 
 
 class Writer:
-    """A process writer.py, and a reader of its lines: through a bare pipe, through relay.py, or through a supervisor.
+    """A writer.py process, and a reader of its lines: through a bare pipe, through relay.py, or through a supervisor.
 
     The reader is the same in all three cases: an asyncio callback that reads what is available from a descriptor.
 

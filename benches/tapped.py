@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A stand-in for the CLI, and its reader, for the tap's benches.
 
-Run as a program, this module is the CLI. ``tapped.py blocks COUNT`` writes blocks of 64 KiB to standard output, which
-consist of whole lines. ``tapped.py events COUNT`` writes a line each millisecond, with the time of its writing.
+Run as a program, this module is the CLI. ``tapped.py blocks COUNT`` writes blocks of 64 KiB, which consist of whole
+lines, to standard output. ``tapped.py events COUNT`` writes a line with the current time each millisecond.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def write_blocks(count: int) -> None:
 
 
 def write_events(count: int) -> None:
-    """Write ``count`` lines, each with the time of its writing in nanoseconds."""
+    """Write ``count`` lines, each with the time of its write in nanoseconds."""
     filling = b"x" * 250
     for _ in range(count):
         time.sleep(PAUSE_SECONDS)
@@ -67,7 +67,7 @@ class Reader:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0
-        #: The processor time of the tap, without that of the CLI, which counts as the tap's child.
+        #: The tap's processor time, without the CLI's. The CLI counts as the tap's child.
         self.processor_seconds: float = used.ru_utime + used.ru_stime - float(own)
 
 

@@ -44,7 +44,7 @@ def lines(path: Path) -> int:
 def entered(
     path: Path, ours: column_peers.Peer, everyone: dict[str, column_peers.Peer | None], claims: dict[str, float]
 ) -> dict[str, tuple[Job | None, float | None]]:
-    """Return the peers for a contest. The label of a peer says if it finds something else or refuses the file."""
+    """Return the peers for a contest. A peer's label says whether it finds something else or refuses the file."""
     found: dict[str, tuple[Job | None, float | None]] = {}
     for label, peer in everyone.items():
         said, given = "", path

@@ -65,8 +65,8 @@ def test_replayed(contest: Contest, opened: Opener, loop: str, claim: float, rat
 
     The events are at random moments: ten per second in each session, or 2,000 per second in all sessions together. With
     the same number of events, more sessions cost more because their memory is not in the processor's caches. The
-    supervisor also writes the order of fewer lines at a time, which takes about 1 µs an event. A bare callback that
-    reads each pipe, and writes to a file and to a socket, took 1.26 times as long with 1,000 pipes as with ten on
+    supervisor then also notes the order of fewer lines per write, which costs about 1 µs per event. A bare callback
+    that reads each pipe, and writes to a file and to a socket, took 1.26 times as long with 1,000 pipes as with ten on
     asyncio, and 1.16 to 1.33 times on uvloop, on a busy machine.
     """
 

@@ -1,8 +1,7 @@
 """The tap between a CLI and a host that reads as fast as it can: how much it slows down the pipe.
 
 Each run starts a CLI and a tap. The time is from the first byte that the host gets to the last, so the start of the tap
-does not count. The recordings are written to files in memory, if the system has such: the speed of a disk should not
-count either.
+does not count. If possible, recordings are written to files in memory, so the disk's speed does not count.
 """
 
 from __future__ import annotations

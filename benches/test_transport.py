@@ -144,7 +144,7 @@ def test_block_writer(contest: Contest, lines_file: Path, stock: Stock | None, r
 
 
 def test_line_writer(contest: Contest, lines_file: Path, stock: Stock | None, runner: Runner) -> None:
-    """Read a child that writes one line at a time without a pause, which is faster than a CLI."""
+    """Read a child that writes one line at a time without a pause, faster than a CLI would."""
     command = b"lines %d\n" % LINES
     size = len(workloads.deltas()) * workloads.PASSES
     process = writer(lines_file)

@@ -1,8 +1,8 @@
 """The transport benches' child process. It writes recorded lines on command, as fast as its reader reads.
 
 Each line of its input is a command. ``blocks N`` writes N lines in writes of 64 KiB, ``lines N`` in one write per line.
-``paced N MICROSECONDS`` writes N lines with a pause after each; their text is the time of the write in nanoseconds.
-Flags of the CLI are ignored.
+``paced N MICROSECONDS`` writes N lines with a pause after each; the text of a line is the time of its write, in
+nanoseconds. The CLI's flags are ignored.
 """
 
 import functools

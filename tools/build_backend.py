@@ -1,6 +1,6 @@
 """maturin's build backend with two additions: a clear error if Rust is missing, and wheels without local paths.
 
-A wheel has the same bytes, whoever builds it in whatever folder, with the same rustc, maturin and cffi. Panic
+With the same rustc, maturin and cffi, a wheel has the same bytes, whoever builds it and in whichever folder. Panic
 messages contain source file paths, so rustc gets a flag that renames each source folder.
 """
 
@@ -35,8 +35,8 @@ def build_wheel(
     """Build a wheel with maturin, with flags that rename this machine's folders.
 
     The flags are set in the environment, together with those of ``RUSTFLAGS``. Flags in a user's cargo configuration
-    are ignored. The target folder is a separate one, because cargo compiles everything again when the flags of a
-    folder change, as they would between an editable installation and a wheel.
+    are ignored. The target folder is separate, because cargo compiles everything again when a folder's flags change,
+    and an editable installation has other flags.
     """
     changed = {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*given_flags(), *renamed_folders()])}
     changed["CARGO_TARGET_DIR"] = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target" / "wheel"))

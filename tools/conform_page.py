@@ -102,7 +102,7 @@ def table(columns: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _reasons(reasons: Mapping[str, str]) -> list[str]:
-    """Return each reason once, after the rules that are broken for it: ``[""]`` if there is none."""
+    """Return each reason once, after the rules that are broken for this reason; ``[""]`` without a reason."""
     return [
         f"{', '.join(f'`{rule}`' for rule in reasons if reasons[rule] == reason)}: {reason.removeprefix('fault: ')}"
         for reason in dict.fromkeys(reasons.values())

@@ -93,7 +93,7 @@ def what_is_missing() -> str | None:
 def sanitizer() -> str:
     """Return the path of gcc's AddressSanitizer, which must be loaded before all other libraries.
 
-    It is only the file's name if gcc does not have it.
+    If gcc does not have it, return only the file's name.
     """
     return output("gcc", "-print-file-name=libasan.so").strip()
 

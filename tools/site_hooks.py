@@ -97,7 +97,7 @@ def fields_table(cls: type[Wire]) -> str:
 
 
 def _presence(field: msgspec.structs.FieldInfo) -> str:
-    """Return whether a key is always in the JSON, by the rules of ``messages/base.py``."""
+    """Say whether a key is always in the JSON, by the rules of ``messages/base.py``."""
     if msgspec.UnsetType in get_args(field.type):
         return "may be absent or null, which differ"
     if field.required:

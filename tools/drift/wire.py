@@ -1,6 +1,6 @@
 """Check messages and answers against the message classes, and collect everything unknown, with its values.
 
-This module does no input and output. `claude_wire_kit.survey.fields` walks through a message. This module adds the
+This module does no I/O. `claude_wire_kit.survey.fields` walks through a message. This module adds the
 answers to control requests, whose class depends on the request, and the requests that the CLI refuses as unknown.
 """
 

@@ -9,7 +9,7 @@ A script is a list of *steps*. Each step answers one request. The server counts 
 after the prompt that selects the script: after two such messages, it plays the third step. So lost or repeated
 requests do not matter, and a script with a tool call has two steps. A step is a `Reply`, a `Failure`, or a list of
 both: one for each attempt, and the last for all later attempts. The prompt of a subagent selects another script. A turn
-that the CLI begins on its own, because a background task has ended, continues the script of the last prompt.
+that the CLI begins on its own, because a background task ended, continues the script of the last prompt.
 
 A `Reply` may have a *gate*: it waits until the test calls `FakeAPI.open`. With gates, two conversations that run at the
 same time always continue in the same order. A gate before the last piece of a text gives a test time to check the part
