@@ -18,8 +18,7 @@ export class Agents {
 
   clear() {
     this.cards.clear();
-    this.places.agentList.replaceChildren();
-    this.places.agents.hidden = true;
+    this.end();
   }
 
   forget(id) {

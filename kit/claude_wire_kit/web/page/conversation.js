@@ -5,7 +5,7 @@ import { about, folded, opener, parts, sizeOf } from "./details.js";
 import { Kept } from "./kept.js";
 import { Writer, markdown } from "./markdown.js";
 import { Questions } from "./questions.js";
-import { copier, cutAt, exact, fill, foreign, make, unfolder } from "./text.js";
+import { copier, cutAt, exact, fill, foreign, make, toggler, unfolder } from "./text.js";
 
 /** Maximum number of characters of an answer to show. A button shows more. */
 const MAX_ANSWER = 256 * 1024;
@@ -352,16 +352,8 @@ export class Conversation {
     const detail = make("div", event.command === undefined ? "detail path" : "detail command");
     detail.append(foreign("code", "", exact(text)));
     if (text.length <= 200 && (text.match(/\n/g) ?? []).length < 3) return detail;
-    detail.classList.add("folded");
-    const button = make("button", "more", "Show all");
-    button.type = "button";
-    button.setAttribute("aria-expanded", "false");
-    button.addEventListener("click", () => {
-      const isFolded = detail.classList.toggle("folded");
-      button.textContent = isFolded ? "Show all" : "Show less";
-      button.setAttribute("aria-expanded", String(!isFolded));
-    });
-    detail.append(button);
+    detail.classList.add("long");
+    detail.append(toggler(detail, "Show all", "Show less"));
     return detail;
   }
 

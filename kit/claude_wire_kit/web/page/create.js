@@ -1,10 +1,7 @@
 // The dialog for a new session, with its profile, folder and name, and the choices that the profile offers.
 
-import { make } from "./text.js";
+import { make, sentence } from "./text.js";
 import { MODES } from "./settings.js";
-
-/** Name of a choice -> label. All other choices' labels are derived from their names. */
-const NAMES = { permission_mode: "Permission mode" };
 
 export class Create {
   /**
@@ -30,13 +27,7 @@ export class Create {
   take(profiles) {
     if (JSON.stringify(profiles) === JSON.stringify(this.profiles)) return;
     this.profiles = profiles;
-    this.profile.replaceChildren(
-      ...profiles.map(({ name }) => {
-        const option = make("option", "", name);
-        option.value = name;
-        return option;
-      }),
-    );
+    this.profile.replaceChildren(...profiles.map(({ name }) => new Option(name, name)));
     this.draw();
   }
 
@@ -51,18 +42,14 @@ export class Create {
     this.roots.textContent = roots.join(", ");
     this.choices.replaceChildren(
       ...Object.entries(choices).flatMap(([name, values]) => {
-        const label = make("label", "", NAMES[name] ?? sentence(name));
+        const label = make("label", "", sentence(name.replaceAll("_", " ")));
         const select = make("select");
         select.id = label.htmlFor = `choice-${name}`;
         select.dataset.name = name;
         const given = options[name];
         const words = (value) => (name === "permission_mode" ? (MODES[value] ?? value) : String(value));
         const none = given === undefined ? "CLI default" : `Profile default: ${words(given)}`;
-        [none, ...values.map(words)].forEach((text, number) => {
-          const option = make("option", "", text);
-          option.value = number === 0 ? "" : JSON.stringify(values[number - 1]);
-          select.append(option);
-        });
+        select.append(new Option(none, ""), ...values.map((value) => new Option(words(value), JSON.stringify(value))));
         return [label, select];
       }),
     );
@@ -80,9 +67,4 @@ export class Create {
       this["create-fault"].textContent = error.message;
     }
   }
-}
-
-function sentence(name) {
-  const words = name.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

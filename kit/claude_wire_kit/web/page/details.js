@@ -1,6 +1,6 @@
 // A tool call's details, folded: its input, the change to a file, and its output. Also pictures and other parts that open.
 
-import { exact, foreign, make } from "./text.js";
+import { exact, foreign, make, makeButton } from "./text.js";
 
 /** How many lines of a long text to show at each end. A button shows the lines between them. */
 const [FIRST, LAST] = [12, 6];
@@ -8,7 +8,8 @@ const [FIRST, LAST] = [12, 6];
 const MAX_LINE = 4_000;
 /** Maximum number of fields of a tool's input to show. */
 const MAX_FIELDS = 40;
-const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+/** The types of pictures that the page can show, and that a prompt may have. */
+export const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const MARKS = { "+": "ins", "-": "del", "@": "b" };
 
 /** Return a <details> element. `give()` returns its contents, and is called when a person opens it for the first time. */
@@ -42,16 +43,14 @@ export function folded(text, { isDiff = false } = {}) {
     return box;
   }
   const short = (line) => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line);
-  const button = make("button", "more", isLong ? `${hidden.toLocaleString("en")} more lines` : "Show whole lines");
-  button.type = "button";
-  const [first, last] = isLong ? [lines.slice(0, FIRST), lines.slice(-LAST)] : [lines, []];
-  box.append(pre(first.map(short), isDiff), button);
-  if (last.length) box.append(pre(last.map(short), isDiff));
-  button.addEventListener("click", () => {
+  const button = makeButton("more", isLong ? `${hidden.toLocaleString("en")} more lines` : "Show whole lines", () => {
     const whole = pre(lines, isDiff);
     box.replaceChildren(whole);
     whole.focus();
   });
+  const [first, last] = isLong ? [lines.slice(0, FIRST), lines.slice(-LAST)] : [lines, []];
+  box.append(pre(first.map(short), isDiff), button);
+  if (last.length) box.append(pre(last.map(short), isDiff));
   return box;
 }
 

@@ -1,13 +1,12 @@
 // Images for the next prompt: pasted, dropped or chosen.
 
-import { paint } from "./details.js";
-import { make } from "./text.js";
+import { PICTURES, paint } from "./details.js";
+import { make, makeButton } from "./text.js";
 
-/** The service's limits for a prompt's images: how many, how many bytes each and together, and which types. */
+/** The service's limits for a prompt's images: how many, and how many bytes each and together. */
 const MAX_IMAGES = 8;
 const MAX_BYTES = 3_750_000;
 const MAX_ALL_BYTES = 8_500_000;
-const TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 /** The length of a preview's longer side, in pixels. */
 const PREVIEW = 64;
 
@@ -30,7 +29,7 @@ export class Images {
   add(files) {
     for (const file of files) {
       const all = this.files.reduce((sum, { size }) => sum + size, 0);
-      if (!TYPES.includes(file.type)) this.on.fault(`${file.name} cannot be used: images must be PNG, JPEG, GIF or WebP.`);
+      if (!PICTURES.has(file.type)) this.on.fault(`${file.name} cannot be used: images must be PNG, JPEG, GIF or WebP.`);
       else if (file.size > MAX_BYTES) this.on.fault(`${file.name} has more than ${MAX_BYTES / 1e6} MB.`);
       else if (this.count >= MAX_IMAGES || all + file.size > MAX_ALL_BYTES) {
         this.on.fault(`A prompt may have ${MAX_IMAGES} images of ${MAX_ALL_BYTES / 1e6} MB together.`);
@@ -60,13 +59,11 @@ export class Images {
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", file.name);
     paint(canvas, file, PREVIEW).catch(() => canvas.classList.add("broken")); // the model may still read it
-    const button = make("button", "", "✕");
-    button.type = "button";
-    button.setAttribute("aria-label", `Remove ${file.name}`);
-    button.addEventListener("click", () => {
+    const button = makeButton("", "✕", () => {
       this.files = this.files.filter((one) => one !== file);
       this.draw();
     });
+    button.setAttribute("aria-label", `Remove ${file.name}`);
     row.append(canvas, button);
     return row;
   }

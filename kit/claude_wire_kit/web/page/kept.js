@@ -1,7 +1,7 @@
 // The conversation's entries that are on the page. Above a limit, entries far from the view are removed. The page loads them
 // again when a person scrolls there.
 
-import { make } from "./text.js";
+import { make, makeButton } from "./text.js";
 
 /** Maximum number of entries and of characters. */
 const MAX_ENTRIES = 1_000;
@@ -45,9 +45,7 @@ export class Kept {
     }
     if (this.top === null) {
       this.top = make("div", "left hint");
-      this.button = make("button", "quiet", "Show older entries");
-      this.button.type = "button";
-      this.button.addEventListener("click", () => this.on.older());
+      this.button = makeButton("quiet", "Show older entries", () => this.on.older());
       this.words = make("span");
       this.top.append(this.button, this.words);
     }
@@ -171,10 +169,7 @@ export class Kept {
   split() {
     if (this.gap !== null) return;
     this.gap = make("div", "gap hint", "The entries in between are not shown. ");
-    const button = make("button", "quiet", "Go to the newest");
-    button.type = "button";
-    button.addEventListener("click", () => this.on.newest());
-    this.gap.append(button);
+    this.gap.append(makeButton("quiet", "Go to the newest", () => this.on.newest()));
     this.all[this.splitAt].entry.before(this.gap);
   }
 

@@ -12,7 +12,7 @@ import { Search } from "./search.js";
 import { Settings } from "./settings.js";
 import { themes } from "./theme.js";
 import { Stream, words } from "./stream.js";
-import { foreign, make } from "./text.js";
+import { make, sessionButton } from "./text.js";
 
 /** Milliseconds between two requests for the list of sessions. */
 const LOOK = 4_000;
@@ -247,20 +247,12 @@ function list() {
   const wanted = sessions.filter((info) => search.has(info));
   const rows = wanted.toSorted((a, b) => b.began - a.began).map((info) => {
     const row = make("li");
-    const button = make("button", "session");
-    button.type = "button";
-    button.dataset.id = info.id;
     const life = lifeOf(info);
+    const button = sessionButton(info.name || lastOf(info.cwd), LIVES[life] ?? life, info.cwd, () => choose(info.id));
+    button.dataset.id = info.id;
     button.dataset.life = life;
     if (info.id === shown) button.setAttribute("aria-current", "true");
-    const path = make("span", "path");
-    path.append(foreign("span", "", info.cwd));
-    button.append(
-      foreign("span", "name", info.name || lastOf(info.cwd)),
-      make("span", "life", LIVES[life] ?? life),
-      path,
-      ...search.excerpts(info.id),
-    );
+    button.append(...search.excerpts(info.id));
     row.append(button);
     return row;
   });
@@ -620,6 +612,13 @@ function grow() {
 
 // --- mouse and keyboard
 
+/** Show a session because a person chose it in the list. */
+function choose(id) {
+  if (document.body.classList.contains("side-open")) side(false);
+  show(id);
+  if (!at("prompt").disabled) at("prompt").focus({ preventScroll: true });
+}
+
 function side(isOpen) {
   document.body.classList.toggle("side-open", isOpen);
   at("side-open").setAttribute("aria-expanded", String(isOpen));
@@ -630,14 +629,6 @@ function side(isOpen) {
 
 at("side-open").addEventListener("click", () => side(true));
 at("side-close").addEventListener("click", () => side(false));
-at("sessions").addEventListener("click", (event) => {
-  const button = event.target.closest("button");
-  if (!button) return;
-  const wasOpen = document.body.classList.contains("side-open");
-  if (wasOpen) side(false);
-  show(button.dataset.id);
-  if (!at("prompt").disabled) at("prompt").focus({ preventScroll: true });
-});
 at("new").addEventListener("click", () => {
   if (document.body.classList.contains("side-open")) side(false);
   create.open();

@@ -1,6 +1,6 @@
 // The list of sessions that the CLI keeps on disk. It is loaded when a person opens it; a click shows a session.
 
-import { foreign, make } from "./text.js";
+import { make, sessionButton } from "./text.js";
 
 export class Past {
   /**
@@ -25,13 +25,7 @@ export class Past {
 
   row(session) {
     const row = make("li");
-    const button = make("button", "session");
-    button.type = "button";
-    const path = make("span", "path");
-    path.append(foreign("span", "", session.cwd));
-    button.append(foreign("span", "name", session.title), make("span", "life", when(session.ended)), path);
-    button.addEventListener("click", () => this.on.open(session));
-    row.append(button);
+    row.append(sessionButton(session.title, when(session.ended), session.cwd, () => this.on.open(session)));
     return row;
   }
 }

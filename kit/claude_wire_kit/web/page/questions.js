@@ -1,7 +1,7 @@
 // Permission questions. An open question is above the prompt. When it is settled, it moves to its place in the conversation.
 
 import { choicesOf } from "./choices.js";
-import { exact, fill, foreign, make } from "./text.js";
+import { exact, fill, foreign, make, makeButton, sentence, toggler } from "./text.js";
 
 const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Dropped" };
 const DECISIONS = new Map([[true, ["Allowed", "allowed"]], [false, ["Denied", "denied"]]]);
@@ -97,8 +97,8 @@ export class Questions {
   }
 
   button(question, number, text, allow) {
-    const button = make("button", allow ? (number === 0 ? "main" : "") : "deny");
-    button.type = "button";
+    const press = () => this.answer(question, allow, allow ? number : 0, text);
+    const button = makeButton(allow ? (number === 0 ? "main" : "") : "deny", null, press);
     if (number < 9) {
       const key = make("kbd", "", String(number + 1));
       key.setAttribute("aria-hidden", "true");
@@ -106,7 +106,6 @@ export class Questions {
       button.setAttribute("aria-keyshortcuts", String(number + 1));
     }
     button.append(foreign("span", "", sentence(exact(text))));
-    button.addEventListener("click", () => this.answer(question, allow, allow ? number : 0, text));
     return button;
   }
 
@@ -204,19 +203,6 @@ export class Questions {
     }
   }
 
-  /** Return a button that shows the input of a settled question. Hidden first, because the tool call next to it shows the input. */
-  unfold({ card }) {
-    const button = make("button", "more", "Show input");
-    button.type = "button";
-    button.setAttribute("aria-expanded", "false");
-    button.addEventListener("click", () => {
-      const isOpen = card.classList.toggle("unfolded");
-      button.textContent = isOpen ? "Hide input" : "Show input";
-      button.setAttribute("aria-expanded", String(isOpen));
-    });
-    return button;
-  }
-
   settle(question, words, outcome) {
     if (!this.open.delete(keyOf(question.event.requestId))) return;
     // The pressed button is disabled by now, so it has lost the focus.
@@ -228,7 +214,8 @@ export class Questions {
     question.outcome.setAttribute("dir", "auto");
     question.card.dataset.outcome = outcome;
     question.card.classList.add("entry");
-    if (question.input.childElementCount) question.card.append(this.unfold(question));
+    // Hide the input first, because the tool call next to the question shows it.
+    if (question.input.childElementCount) question.card.append(toggler(question.card, "Show input", "Hide input"));
     this.on.settled(question.slot, question.card);
     if (hadFocus) this.on.left();
   }
@@ -238,10 +225,6 @@ Questions.made = 0;
 /** Return a key for a request id. The number 1 and the string "1" are different ids. */
 function keyOf(id) {
   return JSON.stringify(id);
-}
-
-function sentence(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Return an element with the fields of a tool's input, one below the other. */

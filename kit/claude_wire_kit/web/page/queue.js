@@ -1,6 +1,6 @@
 // The list of prompts that are waiting for the current turn to end. A person can remove them, or edit them again.
 
-import { foreign, make } from "./text.js";
+import { foreign, make, makeButton } from "./text.js";
 
 /** Maximum number of characters of a prompt in the list. */
 const MAX_SHOWN = 300;
@@ -69,16 +69,9 @@ export class Queue {
     row.dataset.id = uuid;
     const words = text === null ? "A prompt from another client" : text || `${images.length} images`;
     row.append(foreign("span", "text", words.slice(0, MAX_SHOWN)));
-    if (text !== null) row.append(this.button("Edit", uuid, true));
-    row.append(this.button("Remove", uuid, false));
+    if (text !== null) row.append(makeButton("", "Edit", () => this.take(uuid, true)));
+    row.append(makeButton("", "Remove", () => this.take(uuid, false)));
     return row;
-  }
-
-  button(words, uuid, edits) {
-    const button = make("button", "", words);
-    button.type = "button";
-    button.addEventListener("click", () => this.take(uuid, edits));
-    return button;
   }
 
   async take(uuid, edits) {

@@ -1,7 +1,5 @@
 // The menus for the shown session's model and permission mode.
 
-import { make } from "./text.js";
-
 /** The permission modes that the service lets a client choose -> their labels. */
 export const MODES = { default: "Ask before changes", acceptEdits: "Edit without asking", plan: "Plan first" };
 
@@ -67,14 +65,7 @@ function fillSelect(select, value, options, none) {
   const key = JSON.stringify(all);
   if (select.dataset.key !== key) {
     select.dataset.key = key;
-    select.replaceChildren(
-      ...all.map((one) => {
-        const option = make("option", "", one.name);
-        option.value = one.value;
-        option.title = one.title;
-        return option;
-      }),
-    );
+    select.replaceChildren(...all.map((one) => Object.assign(new Option(one.name, one.value), { title: one.title })));
   }
   select.value = value;
   select.disabled = all.length < 2;

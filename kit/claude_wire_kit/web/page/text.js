@@ -3,7 +3,7 @@
 /** How many characters of a long text are shown first. */
 export const FIRST = 20_000;
 /** How many more characters one press of "Show more" adds. */
-export const MORE = 100_000;
+const MORE = 100_000;
 
 /** Return a new element with a class, and a text that the page itself wrote. */
 export function make(tag, className = "", text = null) {
@@ -13,11 +13,44 @@ export function make(tag, className = "", text = null) {
   return element;
 }
 
+/** Return a new button. `press()` is called when a person presses it. */
+export function makeButton(className, text, press) {
+  const button = make("button", className, text);
+  button.type = "button";
+  button.addEventListener("click", press);
+  return button;
+}
+
+/** Return a button that shows more of an element, and then less again: it sets and removes the class "unfolded". */
+export function toggler(element, more, less) {
+  const button = makeButton("more", more, () => {
+    const isOpen = element.classList.toggle("unfolded");
+    button.textContent = isOpen ? less : more;
+    button.setAttribute("aria-expanded", String(isOpen));
+  });
+  button.setAttribute("aria-expanded", "false");
+  return button;
+}
+
+/** Return a button for a list of sessions. */
+export function sessionButton(name, life, folder, press) {
+  const button = makeButton("session", null, press);
+  const path = make("span", "path");
+  path.append(foreign("span", "", folder));
+  button.append(foreign("span", "name", name), make("span", "life", life), path);
+  return button;
+}
+
 /** Return a new element with text from outside. CSS and dir="auto" keep its writing direction from affecting its surroundings. */
 export function foreign(tag, className, text) {
   const element = make(tag, `foreign ${className}`, text);
   element.dir = "auto";
   return element;
+}
+
+/** Return a text with a capital first letter. */
+export function sentence(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Return where to cut a text near a place: not between the two halves of a surrogate pair. */
@@ -53,12 +86,10 @@ export function fill(element, text, { isExact = false } = {}) {
 export function unfolder(element, text, from, written = (piece) => piece) {
   let shown = from;
   if (shown === text.length) return;
-  const button = make("button", "more");
-  button.type = "button";
   const say = () => {
     button.textContent = `Show more: ${(text.length - shown).toLocaleString("en")} characters are left`;
   };
-  button.addEventListener("click", () => {
+  const button = makeButton("more", null, () => {
     const next = cutAt(text, shown + MORE);
     button.before(foreign("div", "plain", written(text.slice(shown, next))));
     shown = next;
@@ -71,13 +102,11 @@ export function unfolder(element, text, from, written = (piece) => piece) {
 
 /** Return a button that copies the text that `give()` returns. */
 export function copier(label, give) {
-  const button = make("button", "copy");
-  button.type = "button";
   const name = (words) => {
     button.title = words;
     button.setAttribute("aria-label", words);
   };
-  button.addEventListener("click", async () => {
+  const button = makeButton("copy", null, async () => {
     const isCopied = await copy(give());
     button.classList.toggle("copied", isCopied);
     name(isCopied ? "Copied" : "This browser does not let the page copy");
