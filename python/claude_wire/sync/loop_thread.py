@@ -29,13 +29,11 @@ class LoopThread:
     KeyboardInterrupt or SystemExit. In the last case, :meth:`close` raises this exception.
 
     Args:
-        opened: the context manager. :meth:`start` enters it, and the thread leaves it before the thread ends.
-        name: what messages call the opened object, such as ``session``.
+        opened: the session. :meth:`start` enters it, and the thread leaves it before the thread ends.
     """
 
-    def __init__(self, opened: AbstractAsyncContextManager[object], name: str) -> None:
+    def __init__(self, opened: AbstractAsyncContextManager[object]) -> None:
         self._opened = opened
-        self._name = name
         self._pid = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -49,7 +47,7 @@ class LoopThread:
         # The exception that ended the loop. None after :meth:`stop`.
         self._error: BaseException | None = None
         run = contextvars.copy_context().run
-        self._thread = threading.Thread(target=run, args=(self._run,), name=f"claude-wire-{name}", daemon=True)
+        self._thread = threading.Thread(target=run, args=(self._run,), name="claude-wire-session", daemon=True)
 
     def start(self) -> None:
         """Start the thread, and wait until the context manager is entered.
@@ -61,7 +59,7 @@ class LoopThread:
         """
         self._require_here()
         if self._stopping or self._thread.ident is not None:
-            raise HandleError(f"a {self._name} can be entered only once; open another one")
+            raise HandleError("a session can be entered only once; open another one")
         try:
             self._thread.start()
             self._entered.result()
@@ -80,7 +78,7 @@ class LoopThread:
         """
         self._require_here()
         if self._loop is None or not self._entered.done():
-            raise HandleError(f"the {self._name} is not open; use it in its block: with open_session(...) as session")
+            raise HandleError("the session is not open; use it in its block: with open_session(...) as session")
         coroutine = function(*args, **kwargs)
         try:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -165,7 +163,7 @@ class LoopThread:
     def _require_here(self) -> None:
         """Raise HandleError if the caller must not wait for the thread."""
         if os.getpid() != self._pid:
-            raise HandleError(f"a {self._name} belongs to the process that opened it, and this is a forked child")
+            raise HandleError("a session belongs to the process that opened it, and this is a forked child")
         if threading.current_thread() is self._thread:
             raise self._in_callback()
         try:
@@ -180,12 +178,12 @@ class LoopThread:
 
     def _in_callback(self) -> HandleError:
         return HandleError(
-            f"a callback runs in the event loop of the {self._name}, which cannot wait for itself; make it async, and "
+            "a callback runs in the event loop of the session, which cannot wait for itself; make it async, and "
             "await the method of session.session, the async session"
         )
 
     def _closed(self) -> HandleError:
-        return HandleError(f"the {self._name} is closed; open another one")
+        return HandleError("the session is closed; open another one")
 
 
 #: All running threads.

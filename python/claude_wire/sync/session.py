@@ -95,7 +95,7 @@ class Session:
     def __init__(self, session: asynchronous.Session) -> None:
         #: The async session. Async callbacks, which run in the event loop's thread, can await its methods.
         self.session: asynchronous.Session = session
-        self._thread = LoopThread(session, "session")
+        self._thread = LoopThread(session)
         # Messages that were taken from the async session but not returned, because the wait was interrupted.
         self._taken: list[Message | InvalidLine] = []
         self._taking = asyncio.Lock()  # one wait for messages at a time
