@@ -218,15 +218,9 @@ def joined(prompts: list[UserMessage], between: str) -> UserMessage:
     """
     if len(prompts) == 1:
         return prompts[0]
-    if all(isinstance(prompt.content, str) or _is_text(prompt.content) for prompt in prompts):
-        message = MessageParam("user", between.join(prompt.text for prompt in prompts))
-    else:
-        blocks: list[ContentBlock] = []
-        for prompt in prompts:
-            blocks += [TextBlock(prompt.content)] if isinstance(prompt.content, str) else prompt.content
-        message = MessageParam("user", blocks)
-    return msgspec.structs.replace(prompts[-1], message=message)
-
-
-def _is_text(blocks: list[ContentBlock]) -> bool:
-    return all(isinstance(block, TextBlock) for block in blocks)
+    blocks: list[ContentBlock] = []
+    for prompt in prompts:
+        blocks += [TextBlock(prompt.content)] if isinstance(prompt.content, str) else prompt.content
+    is_text = all(isinstance(block, TextBlock) for block in blocks)
+    content = between.join(prompt.text for prompt in prompts) if is_text else blocks
+    return msgspec.structs.replace(prompts[-1], message=MessageParam("user", content))

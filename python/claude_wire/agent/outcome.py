@@ -112,10 +112,6 @@ def content_of(returned: Any) -> tuple[str | list[Any], Any]:
     if isinstance(returned, str):
         return returned, None
     plain: Any = to_plain(returned)
-    if isinstance(plain, list) and all(_is_block(one) for one in plain):
+    if isinstance(plain, list) and all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in plain):
         return cast("list[Any]", returned), None
     return encode_value(plain).decode(), plain
-
-
-def _is_block(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("type"), str)

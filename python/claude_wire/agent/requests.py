@@ -107,7 +107,7 @@ class HostRequests:
             GetSettingsRequest: lambda body: {"effective": service.session.flag_settings, "sources": []},
             GetBinaryVersionRequest: lambda body: GetBinaryVersionResponse(version=service.session.version),
             GetUsageRequest: self._usage,
-            EndSessionRequest: self._end_session,
+            EndSessionRequest: lambda body: Followed({}, service.end_input),
             UnknownRequest: self._unsupported,
         }
         self._own.update((kind, partial(_same, answer)) for kind, answer in NOTHING.items())
@@ -292,9 +292,6 @@ class HostRequests:
             raise Refusal("the settings are too large for this agent")
         session.flag_settings = settings
         return {}
-
-    def _end_session(self, body: EndSessionRequest) -> Answer:
-        return Followed({}, self._service.end_input)
 
     def _unsupported(self, body: UnknownRequest) -> Payload:
         subtype = body.get("subtype", msgspec.UNSET)

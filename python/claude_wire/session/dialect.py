@@ -70,18 +70,6 @@ def require_callbacks(
     return True if dialect.permission == "always" else None
 
 
-def require_status(dialect: Dialect) -> None:
-    """Check that the dialect has a status request.
-
-    Raises:
-        DialectError: the dialect has no status request.
-    """
-    if dialect is AUTO:
-        raise DialectError(dialect.name, "has no status request before the agent shows its dialect; pass the dialect")
-    if not dialect.has_status:
-        raise DialectError(dialect.name, "has no status request; Session.receive_run() tells when a run is over")
-
-
 def interrupt_before_close(dialect: Dialect, requests: Requests, process: Process[Any]) -> bytes | None:
     """End the current turn before a session closes: send SIGINT if the dialect interrupts by a signal.
 

@@ -12,7 +12,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from claude_wire.control.sending import Send
-from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
+from claude_wire.dialects import AUTO, STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, HandleError
 from claude_wire.messages import (
     ControlRequestBody,
@@ -41,7 +41,6 @@ from claude_wire.session.dialect import (
     interrupt,
     interrupt_before_close,
     require_callbacks,
-    require_status,
 )
 from claude_wire.session.host_hooks import host_hooks
 from claude_wire.session.iterators import SessionBatches, SessionMessages, Until, Wait
@@ -439,7 +438,12 @@ class Session:
         The answer has ``running``, ``session_id`` and ``queued_messages``. Only the dialects MIRIAD and JSON_RPC have a
         status request; in all others this raises :class:`DialectError`.
         """
-        require_status(self._connection.dialect)
+        dialect = self._connection.dialect
+        if dialect is AUTO:
+            problem = "has no status request before the agent shows its dialect; pass the dialect"
+            raise DialectError(dialect.name, problem)
+        if not dialect.has_status:
+            raise DialectError(dialect.name, "has no status request; Session.receive_run() tells when a run is over")
         return from_dict(StatusMessage, await self.request(GetStatusRequest()))
 
     async def set_model(self, model: str | None) -> SetModelResponse:
