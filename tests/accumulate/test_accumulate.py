@@ -25,6 +25,7 @@ from claude_wire import (
 )
 from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
 from claude_wire.messages import ApiMessage, CompactionBlock, UnknownBlock
+from each import each
 from stream_events import (
     MESSAGE_STOP,
     TEXT,
@@ -98,7 +99,7 @@ def test_recordings_with_partial_messages_are_there() -> None:
     assert len(WITH_PARTIAL) >= 25
 
 
-@pytest.mark.parametrize("name", WITH_PARTIAL)
+@each("name", WITH_PARTIAL, str)
 def test_equal_to_the_assistant_lines(name: str) -> None:
     seen = 0
     for streamed, whole, done in streamed_and_whole(name, messages_of(name), Accumulator()):
@@ -115,7 +116,7 @@ def test_equal_to_the_assistant_lines(name: str) -> None:
     assert seen
 
 
-@pytest.mark.parametrize("name", WITH_PARTIAL)
+@each("name", WITH_PARTIAL, str)
 def test_the_block_is_whole_when_its_assistant_line_comes(name: str) -> None:
     # The assistant line comes before the block's stop. Only an input that is not JSON may still be incomplete then.
     accumulator = Accumulator()

@@ -393,7 +393,7 @@ STREAMS: dict[str, Callable[[], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@each("name", STREAMS, str)
 def test_traffic(name: str) -> None:
     stream = STREAMS[name]()
     single = fed(Decoder(dict), [stream])

@@ -29,6 +29,7 @@ from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Family
 from claude_wire.native.functions import ENGINE_VARIABLE, functions
 from claude_wire.transcripts import Record
+from each import each
 from recordings import load, names
 
 if not functions():
@@ -76,7 +77,7 @@ def test_the_native_reader_is_what_decodes() -> None:
     assert engine() == "native"
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names(), str)
 def test_recordings_are_the_same_in_chunks_of_any_size(name: str) -> None:
     recording = load(name)
     for data in (recording.stdout, recording.stdin):
@@ -604,11 +605,11 @@ def test_after_a_bug_msgspec_decodes_and_nothing_is_lost(
 # --- single lines -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names(), str)
 def test_single_lines_are_the_same_with_and_without_their_line_feeds(name: str, native: Engine) -> None:
     expected, whole = decoder(Engine(MESSAGES, {})), decoder(native)
-    for each in (expected, whole):
-        each.feed(b'{"type":"keep_alive"}\n')
+    for made in (expected, whole):
+        made.feed(b'{"type":"keep_alive"}\n')
     for line in load(name).stdout.splitlines(keepends=True)[:400]:
         messages = expected.feed(line)
         fed_alone = whole.feed(line)

@@ -14,6 +14,7 @@ from claude_wire.codec.engines import Engine, are_same
 from claude_wire.messages.union import MESSAGES
 from claude_wire.native.functions import functions
 from delta_lines import CLOSING, MERGEABLE, NOT_MERGEABLE, block, delta
+from each import each
 from feeding import cut
 from mutations import mutated
 from traffic import traffic
@@ -67,7 +68,7 @@ def place_of(message: Any) -> Any:
 
 
 @every_mode
-@pytest.mark.parametrize("name", recordings.names())
+@each("name", recordings.names(), str)
 def test_recordings(mode: str, name: str, engines: dict[Any, Engine]) -> None:
     stream = recordings.load(name).stdout
     for size in (64 * 1024, 3000):

@@ -33,6 +33,7 @@ from claude_wire.codec.native_writer import MESSAGES_BEFORE_PLAN
 from claude_wire.messages import KeepAlive, TextBlock, UnknownMessage
 from claude_wire.messages.base import MessageBase, Wire, constant, null
 from claude_wire.native.functions import ENGINE_VARIABLE, functions
+from each import each
 from recordings import load, names
 
 if not functions():
@@ -75,7 +76,7 @@ def messages_of(name: str) -> Iterator[Any]:
                 yield message
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names(), str)
 def test_recorded_messages_are_the_same(name: str) -> None:
     messages = list(messages_of(name))
     for message in messages:
@@ -164,7 +165,7 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("index", range(len(VALUES)))
+@each("index", range(len(VALUES)), str)
 def test_every_value_is_written_as_msgspec_writes_it(index: int) -> None:
     value = VALUES[index]
     natively(Fields(1))

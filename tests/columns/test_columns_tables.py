@@ -21,6 +21,7 @@ from claude_wire.columns.tables import TableName
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.library import lib
 from columns_by_hand import expected
+from each import each
 from folders import ROOT
 from long_tests import LONG
 from mutations import mutants
@@ -55,7 +56,7 @@ def plain(data: bytes, table: TableName) -> Scan:
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("name", sessions.scenarios())
+@each("name", sessions.scenarios(), str)
 def test_stored_sessions(name: str, table: TableName) -> None:
     for data in [*sessions.transcripts(name).values(), *sessions.outputs(name)]:
         same(data, table)
@@ -194,7 +195,7 @@ def with_values(line: dict[str, Any], value: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("value", VALUES)
+@each("value", VALUES, repr)
 def test_any_value_in_any_place(value: str, table: TableName) -> None:
     data = b"\n".join(line for one in LINES for line in with_values(one, value))
     same(data, table)

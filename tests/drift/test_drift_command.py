@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from each import each
+
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
@@ -307,7 +309,7 @@ def test_every_scenario_and_every_kind_of_source_has_a_floor() -> None:
     assert min(floors.FLOORS.values()) > 0
 
 
-@pytest.mark.parametrize("source", floors.FLOORS)
+@each("source", floors.FLOORS, str)
 def test_one_less_than_the_floor_is_too_little(source: str) -> None:
     whole = dict(floors.FLOORS)
     assert [one.name for one in floors.sources(whole) if one.is_short] == []

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from each import each
+
 pytest.importorskip("opentelemetry.sdk")
 
 from claude_wire import decode
@@ -120,7 +122,7 @@ def test_subagents_stand_below_the_calls_that_started_them(tmp_path: Path) -> No
     assert all(span.kind == ("CLIENT" if span.name.startswith("chat") else "INTERNAL") for span in spans)
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names(), str)
 def test_every_span_that_starts_ends_and_no_stream_raises(name: str) -> None:
     spans = Spans()
     started: list[Any] = []

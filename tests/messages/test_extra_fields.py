@@ -200,7 +200,7 @@ def test_messages_of_equal_lines_share_nothing_that_can_change(
     assert [list_of(message) for message in again] == [[first]] * 18
 
 
-@pytest.mark.parametrize("name", recordings.names())
+@each("name", recordings.names(), str)
 def test_a_recording_with_a_new_key_in_each_object_comes_back(name: str) -> None:
     plain: list[Any] = []
     for line in recordings.load(name).stdout.splitlines():

@@ -15,6 +15,7 @@ import claude_wire
 from all_sessions import needed
 from claude_wire import agent, errors, messages, session, testing
 from claude_wire_kit import supervisor
+from each import each
 from folders import ROOT
 from pages import PAGES, Block, Scene, blocks, matches
 
@@ -109,7 +110,7 @@ def test_what_is_printed_is_compared(expected: str, printed: str, same: bool) ->
     assert matches(expected, printed) is same
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@each("page", PAGES, str)
 def test_the_names_in_a_page_exist_and_so_do_the_files_that_it_links(page: Path) -> None:
     text = re.sub(r"^(```+).*?^\1$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):

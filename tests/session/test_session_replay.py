@@ -35,6 +35,7 @@ from claude_wire import (
 )
 from claude_wire.messages import McpMessageRequest
 from claude_wire.testing import Recording, Replay
+from each import each
 from long_tests import LONG
 from recorded_hosts import (
     NAMES,
@@ -118,7 +119,7 @@ def test_a_session_in_memory_does_as_the_recorded_host_did(name: str, backend: B
     backend.run(in_memory, name, False, False)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in WITH_CONTROL])
+@each("name", [name for name in NAMES if name not in WITH_CONTROL], str)
 def test_prompts_and_messages_go_as_recorded_without_control_traffic(name: str) -> None:
     ASYNCIO.run(in_memory, name, False, False)
 

@@ -85,7 +85,7 @@ def test_the_recorded_sessions_and_the_others_have_every_record_and_every_attach
     assert attachments == set(get_args(t.Attachment))
 
 
-@pytest.mark.parametrize("scenario", scenarios())
+@each("scenario", scenarios(), str)
 def test_no_line_of_a_session_is_unknown_and_each_encodes_to_the_json_that_it_was(scenario: str) -> None:
     for data in transcripts(scenario).values():
         lines, stats = decoded(data)

@@ -10,6 +10,7 @@ import pytest
 import claude_wire.transcripts as t
 from claude_wire import Decoder, encode
 from claude_wire import messages as m
+from each import each
 from sessions import outputs, scenarios, transcripts, unpack
 
 #: Sessions with more than LONG lines are cut only at every STEP-th line.
@@ -149,7 +150,7 @@ def test_a_compaction_within_a_turn_begins_no_turn(tmp_path: Path) -> None:
 # --- recorded sessions ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scenario", [name for name in scenarios() if name != "no_persistence"])
+@each("scenario", [name for name in scenarios() if name != "no_persistence"], str)
 def test_neighbouring_lines_in_the_other_order_have_the_same_branch(scenario: str) -> None:
     for data in transcripts(scenario).values():
         records = [each for each in Decoder(t.Record).feed(data) if isinstance(each, t.Entry)]
@@ -161,7 +162,7 @@ def test_neighbouring_lines_in_the_other_order_have_the_same_branch(scenario: st
             assert set(uuids(t.Transcript(swapped))) == whole
 
 
-@pytest.mark.parametrize("scenario", [name for name in scenarios() if name != "no_persistence"])
+@each("scenario", [name for name in scenarios() if name != "no_persistence"], str)
 def test_every_beginning_of_a_session_has_the_messages_that_the_official_reader_has(scenario: str) -> None:
     """A session may be read while the CLI writes it, or after the CLI was killed."""
     sdk = pytest.importorskip("claude_agent_sdk._internal.sessions")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import claude_wire.transcripts as t
 from claude_wire import Decoder, encode
 from claude_wire.transcripts import transcript as transcript_module
+from each import each
 from sessions import scenarios, transcripts, unpack
 
 
@@ -174,7 +175,7 @@ def test_a_compaction_begins_a_root_and_the_branch_goes_on_before_it() -> None:
     assert made.tree.parent(after[0].uuid) == after[0].logicalParentUuid
 
 
-@pytest.mark.parametrize("scenario", scenarios())
+@each("scenario", scenarios(), str)
 def test_recorded_sessions_have_every_result_of_every_call_on_their_branch(scenario: str) -> None:
     for data in transcripts(scenario).values():
         decoder = Decoder(t.Record)

@@ -13,6 +13,7 @@ import pytest
 from claude_wire_kit.conform.rules import Rule
 from claude_wire_kit.conform.running import Outcome, Runner
 from claude_wire_kit.conform.scenarios import SCENARIOS
+from each import each
 
 HOSTS = Path(__file__).with_name("hosts.py")
 #: ``-S`` skips the installed packages, so that a host starts in a tenth of the time.
@@ -60,7 +61,7 @@ def test_each_rule_has_a_host_that_breaks_it() -> None:
     assert names - {rule for _, rule in BAD.values()} == set()
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@each("name", SCENARIOS, str)
 def test_the_rules_of_a_scenario_have_names_of_their_own(name: str) -> None:
     rules: list[Rule] = list(SCENARIOS[name].rules)
     assert len({rule.name for rule in rules}) == len(rules)

@@ -7,8 +7,7 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+from each import each
 from folders import ROOT
 
 KIT = ROOT / "kit" / "claude_wire_kit"
@@ -100,7 +99,7 @@ def test_no_exception_is_left_over() -> None:
     assert [name for name in DEEPER if is_public(*name.rpartition(".")[::2])] == []
 
 
-@pytest.mark.parametrize("path", sorted(LIBRARY.rglob("*.py")), ids=lambda path: str(path.relative_to(LIBRARY)))
+@each("path", sorted(LIBRARY.rglob("*.py")), str)
 def test_the_library_does_not_name_the_kit(path: Path) -> None:
     """Not even a string names it, because code may import a module by a string. Only ``moved.py`` maps old names."""
     if path != LIBRARY / "moved.py":

@@ -10,6 +10,7 @@ import pytest
 from agent_traffic_secrets import INNOCENT, LINES, TEXTS
 from claude_wire_kit.tap.redact import Lines
 from claude_wire_kit.tap.secrets import masked_text
+from each import each
 from secret_forms import result, tool
 
 
@@ -30,7 +31,7 @@ def strings(value: Any) -> list[str]:
             return [str(value)]
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@each("name", TEXTS, str)
 def test_no_secret_of_a_text_is_left(name: str) -> None:
     text, secrets = TEXTS[name]
     assert all(secret in text for secret in secrets)
@@ -39,14 +40,14 @@ def test_no_secret_of_a_text_is_left(name: str) -> None:
         assert [secret for secret in secrets if secret in left] == []
 
 
-@pytest.mark.parametrize("name", LINES)
+@each("name", LINES, str)
 def test_no_secret_of_a_line_is_left(name: str) -> None:
     lines, secrets = LINES[name]
     left = shown(lines)
     assert [secret for secret in secrets if secret in left] == []
 
 
-@pytest.mark.parametrize("text", INNOCENT)
+@each("text", INNOCENT, str)
 def test_an_innocent_text_stays(text: str) -> None:
     for line in result(text), tool({"command": text}):
         assert text in shown(line)

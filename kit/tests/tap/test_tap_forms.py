@@ -14,6 +14,7 @@ from claude_wire_kit.tap.gitleaks import GITLEAKS
 from claude_wire_kit.tap.names import is_secret_name
 from claude_wire_kit.tap.redact import redacted_flags, redacted_line
 from claude_wire_kit.tap.secrets import KINDS, MASK, masked_text
+from each import each
 from secret_forms import LEFT_ONCE, result, tool
 from secret_forms_elsewhere import ELSEWHERE
 
@@ -36,13 +37,13 @@ def is_left(line: bytes, secret: str) -> bool:
     return any(secret in text for text in strings(json.loads(redacted))) or secret.encode() in redacted
 
 
-@pytest.mark.parametrize("name", LEFT_ONCE)
+@each("name", LEFT_ONCE, str)
 def test_a_form_that_was_left_once(name: str) -> None:
     line, secret = LEFT_ONCE[name]
     assert not is_left(line, secret)
 
 
-@pytest.mark.parametrize("name", ELSEWHERE)
+@each("name", ELSEWHERE, str)
 def test_a_form_of_a_manual_or_a_program(name: str) -> None:
     text, secret = ELSEWHERE[name]
     assert secret in text
@@ -193,7 +194,7 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@each("text", ORDINARY, str)
 def test_an_ordinary_text_stays(text: str) -> None:
     assert masked_text(text) == text
 

@@ -23,12 +23,13 @@ from claude_wire_kit.tap import recording, redact
 from claude_wire_kit.tap.names import is_secret_name
 from claude_wire_kit.tap.redact import Lines, redacted_flags, redacted_line
 from claude_wire_kit.tap.secrets import KINDS, MASK, TEXT_CHARACTERS, masked_text
+from each import each
 from long_tests import LONG
 from recordings import load, names
 from secret_samples import SAMPLES, pieces
 from tapped import SECONDS, cli_of, recorded, start, tap_of
 
-KIND = pytest.mark.parametrize("kind", SAMPLES)
+every_kind = each("kind", SAMPLES, str)
 INIT = '"session_id":"4b18c744-4cbf-47f5-8390-8f10b55cac4e","uuid":"4b18c744-4cbf-47f5-8390-8f10b55cac4f"'
 
 
@@ -77,7 +78,7 @@ def test_there_are_forty_kinds_and_a_sample_of_each() -> None:
         assert any(hint in text.lower() for hint in hints for text in found), name
 
 
-@KIND
+@every_kind
 def test_in_a_text(kind: str) -> None:
     text, secret = SAMPLES[kind]
     given = assistant({"type": "text", "text": f"Look: {text}\nThat was all."})
@@ -88,14 +89,14 @@ def test_in_a_text(kind: str) -> None:
     assert MASK in said
 
 
-@KIND
+@every_kind
 def test_in_a_key(kind: str) -> None:
     text, secret = SAMPLES[kind]
     given = assistant({"type": "tool_use", "id": "toolu_01", "name": "T", "input": {text: 1, f"{text} ": {text: 2}}})
     assert shape(clean(given, secret)) == shape(given)
 
 
-@KIND
+@every_kind
 def test_in_the_input_of_a_tool_within_lists_and_objects(kind: str) -> None:
     text, secret = SAMPLES[kind]
     given = assistant({"type": "tool_use", "id": "toolu_01", "name": "T", "input": {"a": [{"b": [1, text, None]}]}})
@@ -104,7 +105,7 @@ def test_in_the_input_of_a_tool_within_lists_and_objects(kind: str) -> None:
     assert plain["message"]["content"][0]["id"] == "toolu_01"
 
 
-@KIND
+@every_kind
 def test_with_escapes_of_json(kind: str) -> None:
     text, secret = SAMPLES[kind]
     escaped = "".join(f"\\u{ord(one):04x}" for one in text)
@@ -114,7 +115,7 @@ def test_with_escapes_of_json(kind: str) -> None:
     assert not [piece for piece in pieces(secret) if piece in json.loads(redacted)["message"]["content"][0]["text"]]
 
 
-@KIND
+@every_kind
 @pytest.mark.parametrize("depth", [1, 2])
 def test_with_escapes_within_escapes(kind: str, depth: int) -> None:
     """If a tool prints JSON, its output in the line is escaped twice or more."""
@@ -129,7 +130,7 @@ def test_with_escapes_within_escapes(kind: str, depth: int) -> None:
             assert not [piece for piece in pieces(secret) if piece in left]
 
 
-@KIND
+@every_kind
 def test_in_json_within_a_text(kind: str) -> None:
     text, secret = SAMPLES[kind]
     inner = json.dumps({"content": [{"type": "text", "text": json.dumps({"a": text})}]})
@@ -137,7 +138,7 @@ def test_in_json_within_a_text(kind: str) -> None:
     assert shape(json.loads(plain["message"]["content"])) == shape(json.loads(inner))
 
 
-@KIND
+@every_kind
 def test_in_base64(kind: str) -> None:
     text, _ = SAMPLES[kind]
     data = base64.b64encode(f"{text}\n".encode()).decode()
@@ -150,7 +151,7 @@ def test_in_base64(kind: str) -> None:
         assert shape(clean(given, data)) == shape(given)
 
 
-@KIND
+@every_kind
 def test_in_a_url(kind: str) -> None:
     text, secret = SAMPLES[kind]
     clean(
@@ -159,7 +160,7 @@ def test_in_a_url(kind: str) -> None:
     )
 
 
-@KIND
+@every_kind
 def test_split_over_deltas(kind: str) -> None:
     text = SAMPLES[kind][0][:120]
     for step in 1, 13:
@@ -187,7 +188,7 @@ def test_split_over_deltas(kind: str) -> None:
         assert text_left.count(MASK) == 6 * len(range(0, len(text), step))
 
 
-@KIND
+@every_kind
 def test_in_requests_and_answers_of_both_sides(kind: str) -> None:
     text, secret = SAMPLES[kind]
     for given in (
@@ -213,7 +214,7 @@ def test_in_requests_and_answers_of_both_sides(kind: str) -> None:
         assert plain["type"] == given["type"]
 
 
-@KIND
+@every_kind
 def test_in_the_arguments(kind: str) -> None:
     text, secret = SAMPLES[kind]
     flags = redacted_flags(["claude", "--settings", json.dumps({"env": {"A": text}}), f"--append={text}", text])
@@ -278,7 +279,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert masked_text(text) == text
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names(), str)
 def test_recorded_sessions_stay_readable(name: str) -> None:
     """Each redacted line keeps its structure, its type, and the ids that connect it to other lines."""
     for stream in load(name).stdout, load(name).stdin:

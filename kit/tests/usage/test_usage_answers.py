@@ -7,8 +7,6 @@ import random
 from dataclasses import asdict, replace
 from typing import Any
 
-import pytest
-
 from claude_wire import Decoder, InvalidLine
 from claude_wire.messages import UnknownMessage
 from claude_wire.transcripts import Record
@@ -16,6 +14,7 @@ from claude_wire_kit.usage import Answer, Answers, AnswerTotals, Tokens, UsageMe
 from claude_wire_kit.usage.answers import answer_of
 from claude_wire_kit.usage.tokens import MAX_CHARS, MAX_TOKENS
 from cli_lines import line
+from each import each
 from sessions import outputs, scenarios, transcripts, truth
 
 #: The scenario in which the CLI probes a model. The probe is in no result and in no transcript.
@@ -61,7 +60,7 @@ def output(*lines: dict[str, Any]) -> int:
     return sum(each.tokens.output_tokens for each in counted(b"".join(map(line, lines))))
 
 
-@pytest.mark.parametrize("scenario", scenarios())
+@each("scenario", scenarios(), str)
 def test_sums_are_those_of_the_api_to_the_token(scenario: str) -> None:
     """The scenarios include torn, forked, retried and interrupted sessions, and subagents."""
     answers = counted(*transcripts(scenario).values())
@@ -69,7 +68,7 @@ def test_sums_are_those_of_the_api_to_the_token(scenario: str) -> None:
     assert len(answers) == sum(each.answers for each in answers.models.values())
 
 
-@pytest.mark.parametrize("scenario", scenarios())
+@each("scenario", scenarios(), str)
 def test_each_answer_belongs_to_the_session_that_asked(scenario: str) -> None:
     """A subagent's answers belong to its session. Copied answers belong to the original session, in any file order."""
     asked = [each for each in truth(scenario)["answers"] if each["in_transcript"]]
@@ -82,7 +81,7 @@ def test_each_answer_belongs_to_the_session_that_asked(scenario: str) -> None:
         assert {(each.session, each.model, each.tokens.input_tokens) for each in counted(data)} <= set(expected)
 
 
-@pytest.mark.parametrize("scenario", [name for name in scenarios() if name not in (WITH_A_PROBE, INTERRUPTED, KILLED)])
+@each("scenario", [name for name in scenarios() if name not in (WITH_A_PROBE, INTERRUPTED, KILLED)], str)
 def test_results_of_the_live_streams_have_the_sums_of_the_api(scenario: str) -> None:
     """Resumed and forked processes start with the earlier totals, and /clear resets the totals."""
     meter = UsageMeter()

@@ -17,6 +17,7 @@ from claude_wire_kit.web import feed as feed_module
 from claude_wire_kit.web import service as service_module
 from claude_wire_kit.web.events import Batch, Event, EventId, Source, raw_event
 from claude_wire_kit.web.feed import Feed
+from each import each
 from served import EventReader, Profile, Served, id_of, named, served
 
 
@@ -306,7 +307,7 @@ def test_an_id_says_where_its_events_begin() -> None:
         assert str(EventId.of(text)) == text
 
 
-@pytest.mark.parametrize("name", recordings.names())
+@each("name", recordings.names(), str)
 def test_the_same_lines_give_the_same_events(name: str) -> None:
     lines = recordings.load(name).stdout.splitlines()
 
