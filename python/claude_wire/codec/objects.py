@@ -38,12 +38,8 @@ class BadLine(Exception):
 decode_dict: Callable[[Any], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 _BLANK = b" \t\r\n"
 _decode_any = msgspec.json.Decoder().decode
-_encoder = msgspec.json.Encoder()
-_encode = _encoder.encode
-_dump = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
-#: The exceptions that ``_encode`` and ``_dump`` raise for a value that they cannot encode, such as an integer above 64
-#: bits.
-_NO_FORM = (ValueError, OverflowError, RecursionError)
+_encode = msgspec.json.Encoder().encode
+_dump = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -147,29 +143,14 @@ class Objects:
         try:
             decoded = decode_dict(line)
             return decoded if _encode(decoded) == line else None
-        except (*REFUSED, *_NO_FORM):
-            pass
-        if b"\\u" not in line:
+        except (*REFUSED, ValueError, OverflowError):  # the encoder refuses integers above 64 bits
             return None
-        try:
-            value = _strict.decode(str(line, "utf-8"))
-            dumped = _dump(value)
-        except (BadLine, *_NO_FORM):
-            return None
-        # A lone surrogate becomes its JSON escape.
-        if type(value) is not dict or dumped.encode("utf-8", "backslashreplace") != line:
-            return None
-        try:
-            mended: dict[str, Any] = self._mended(value, dumped)
-        except RecursionError:
-            raise BadLine("too_deep", "nested too deeply") from None
-        return mended
 
     def _by_json(self, text: str, decoder: json.JSONDecoder) -> Any:
         """Read a text that msgspec may have refused. The only invalid texts that json accepts have lone surrogates."""
         try:
             value = decoder.decode(text.strip(" \t\r\n"))
-            return self._mended(value, json.dumps(value, ensure_ascii=False)) if "\\u" in text else value
+            return self._mended(value) if "\\u" in text else value
         except json.JSONDecodeError as error:
             problem = error.msg.removesuffix(" at")
             raise BadLine("not_json", f"not JSON: {problem} at character {error.pos} of the line") from None
@@ -178,10 +159,10 @@ class Objects:
         except RecursionError:
             raise BadLine("too_deep", "nested too deeply") from None
 
-    def _mended(self, value: Any, dumped: str) -> Any:
-        """Count a value with lone surrogates, and replace them unless they are kept. ``dumped`` is its JSON text."""
+    def _mended(self, value: Any) -> Any:
+        """Count a value with lone surrogates, and replace them unless they are kept."""
         try:
-            dumped.encode()
+            _dump(value).encode()
         except UnicodeEncodeError:
             self.repaired += 1
             if not self.keep:
