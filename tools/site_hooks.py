@@ -24,6 +24,7 @@ import conform_scenarios  # noqa: E402  # after sys.path is set
 import generate  # noqa: E402  # after sys.path is set
 import page as bench_page  # noqa: E402  # after sys.path is set
 from claude_wire.messages.base import Wire, wire_fields  # noqa: E402  # after sys.path is set
+from claude_wire_kit.supervisor import frames  # noqa: E402  # after sys.path is set
 from protocol.source import FieldNote, field_notes  # noqa: E402  # after sys.path is set
 
 #: The file that lists each message module's public names.
@@ -44,6 +45,8 @@ GENERATED: dict[str, Callable[[], str]] = {
     "kinds of requests": lambda: generate.kinds_of_requests(ROOT),
     "benchmarks": lambda: bench_page.all_numbers(bench_page.load(ROOT / "docs" / "benchmarks.json")),
     "scenarios": conform_scenarios.described,
+    "supervisor commands": lambda: structs_table(frames.Command),
+    "supervisor frames": lambda: structs_table(frames.Frame),
 }
 
 
@@ -93,6 +96,17 @@ def fields_table(cls: type[Wire]) -> str:
         key = "" if field.name == field.encode_name else f" (`{field.encode_name}`)"
         hint = hints[field.name]
         rows.append(f"| `{field.name}`{key} | `{hint}` | {_presence(field)} | {_meaning(notes.get(field.name))} |")
+    return "\n".join(rows)
+
+
+def structs_table(union: Any) -> str:
+    """Return a Markdown table of a union: each Struct's tag (or its name in small letters), fields and docstring."""
+    rows = ["| name | fields | meaning |", "|---|---|---|"]
+    for cls in get_args(union):
+        fields = ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(cls))
+        name = cls.__struct_config__.tag or cls.__name__.lower()
+        meaning = " ".join((inspect.getdoc(cls) or "").partition("\n\nAttributes:")[0].split())
+        rows.append(f"| `{name}` | {fields} | {meaning} |")
     return "\n".join(rows)
 
 

@@ -302,10 +302,7 @@ class List(_Request, frozen=True):
 
 class Stop(_Request, frozen=True):
     """End a session's CLI; with None, end all CLIs and the supervisor. The answer is :class:`Listed`, sent after the
-    end.
-
-    Attributes:
-        grace: seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
+    end. ``grace`` is the time in seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
     """
 
     stop: str | None

@@ -1,15 +1,14 @@
-"""docs/supervisor.md lists exactly the commands, frames, fields, states and errors that a supervisor has."""
+"""docs/supervisor.md lists exactly the commands, frames, states and errors that a supervisor has."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, get_args
-
-import msgspec
+from typing import get_args
 
 from claude_wire_kit.supervisor import frames
 from claude_wire_kit.supervisor.frames import Life
 from folders import ROOT
+from site_hooks import on_page_markdown
 
 PAGE = (ROOT / "docs" / "supervisor.md").read_text(encoding="utf-8")
 #: Matches the code that creates a refusal. Its error word is the first argument.
@@ -32,35 +31,11 @@ def codes(cell: str) -> list[str]:
     return re.findall(r"`([^`]*)`", cell)
 
 
-def test_every_frame_has_its_row_with_its_fields() -> None:
-    told = {
-        codes(row[0])[0]: codes(row[1]) for row in rows(section("On the socket")) if row[0].startswith("`supervisor_")
-    }
-    there: dict[str, list[str]] = {}
-    for frame in get_args(frames.Frame):
-        config: Any = msgspec.structs.fields(frame)
-        there[frame.__struct_config__.tag] = [field.encode_name for field in config]
-    assert told == there
-
-
-def test_every_command_has_its_row_with_its_fields() -> None:
-    told = {}
-    for row in rows(section("On the socket")):
-        if row[0].startswith("`{"):
-            names = set(re.findall(r"\w+", " ".join([*codes(row[0]), *codes(row[1])])))
-            told[re.findall(r"\w+", row[0])[0]] = names
-    fields = {name: {field.encode_name for field in msgspec.structs.fields(kind)} for name, kind in commands()}
-    assert told.keys() == fields.keys()
-    common = {field.encode_name for field in msgspec.structs.fields(frames.Attach)} - {"attach"}
-    spec = {field.encode_name for field in msgspec.structs.fields(frames.Spec)}
-    assert told["create"] >= spec
-    for name, there in fields.items():
-        # The row of `attach` lists the fields that commands share. The text before the table explains `version`.
-        assert there - (common if name in ("create", "resume") else {"version"}) <= told[name] | {"version"}, name
-
-
-def commands() -> list[tuple[str, Any]]:
-    return [(kind.__name__.lower(), kind) for kind in get_args(frames.Command)]
+def test_the_site_lists_every_command_and_frame_with_its_fields() -> None:
+    told = {codes(row[0])[0]: codes(row[1]) for row in rows(on_page_markdown(section("On the socket")))}
+    there = {kind.__name__.lower(): kind for kind in get_args(frames.Command)}
+    there |= {kind.__struct_config__.tag: kind for kind in get_args(frames.Frame)}
+    assert told == {name: [*kind.__struct_encode_fields__] for name, kind in there.items()}
 
 
 def test_every_state_of_a_session_has_its_row() -> None:
