@@ -20,6 +20,7 @@ import msgspec
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "benches")]
 
+import column_table  # noqa: E402  # after sys.path is set
 import conform_scenarios  # noqa: E402  # after sys.path is set
 import generate  # noqa: E402  # after sys.path is set
 import page as bench_page  # noqa: E402  # after sys.path is set
@@ -44,6 +45,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "kinds of messages": lambda: generate.kinds_of_messages(ROOT),
     "kinds of requests": lambda: generate.kinds_of_requests(ROOT),
     "benchmarks": lambda: bench_page.all_numbers(bench_page.load(ROOT / "docs" / "benchmarks.json")),
+    "columns": column_table.described,
     "scenarios": conform_scenarios.described,
     "supervisor commands": lambda: structs_table(frames.Command),
     "supervisor frames": lambda: structs_table(frames.Frame),
