@@ -23,6 +23,7 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "benches")]
 import column_table  # noqa: E402  # after sys.path is set
 import conform_scenarios  # noqa: E402  # after sys.path is set
 import generate  # noqa: E402  # after sys.path is set
+import json_forms  # noqa: E402  # after sys.path is set
 import page as bench_page  # noqa: E402  # after sys.path is set
 from claude_wire.messages.base import Wire, wire_fields  # noqa: E402  # after sys.path is set
 from claude_wire_kit.supervisor import frames  # noqa: E402  # after sys.path is set
@@ -45,6 +46,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "kinds of messages": lambda: generate.kinds_of_messages(ROOT),
     "kinds of requests": lambda: generate.kinds_of_requests(ROOT),
     "benchmarks": lambda: bench_page.all_numbers(bench_page.load(ROOT / "docs" / "benchmarks.json")),
+    "json of commands": json_forms.described,
     "columns": column_table.described,
     "scenarios": conform_scenarios.described,
     "supervisor commands": lambda: structs_table(frames.Command),

@@ -40,9 +40,9 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     Exit code: 0 if every line is a JSON object (unknown types and fields are not errors), 1 if a line is invalid, 2 if
     a file cannot be read.
 
-    The keys of --json are in docs/how-to/command-line.md.
+    The keys of --json are on the page "Use the command" of the documentation.
     """
-    total = _check_as_json(files) if as_json else _check_as_text(files)
+    total = check_as_json(files) if as_json else _check_as_text(files)
     if total.invalid:
         click.get_current_context().exit(1)
 
@@ -71,8 +71,23 @@ def _check_as_text(files: tuple[str, ...]) -> Summary:
     return total
 
 
-def _check_as_json(files: tuple[str, ...]) -> Summary:
-    """Check the files, and print one JSON object at the end. Until then, each invalid line takes 0.5 KB of memory."""
+def check_as_json(files: tuple[str, ...]) -> Summary:
+    """Check the files, and print one JSON object at the end. Until then, each invalid line takes 0.5 KB of memory.
+
+        {"files": [FILE, ...], "total": TOTAL, "protocol": str}
+        FILE: {"path": PATH, "dialect": "stream" or "transcript", "bytes": int, "lines": int,
+          "messages": int, "invalid": int, "kinds": {NAME: int, ...},
+          "unknown": [{"what": str, "name": str, "path": str, "reason": str, "count": int,
+            "first_line": int}, ...], "unknown_not_listed": int,
+          "invalid_lines": [{"line": int, "offset": int, "length": int, "kind": str,
+            "reason": str}, ...]}
+        TOTAL: {... as FILE without "path", "dialect" and "invalid_lines", and with "first_path"
+          in each "unknown"}
+
+    ``what`` is one of field, type, subtype, block, event, delta, request, hook event, object, message, answer. Line
+    numbers begin with 1 and count blank lines; ``lines`` does not. ``protocol`` is the CLI version whose protocol this
+    version describes. The ``path`` of standard input is ``-``.
+    """
     total = Summary()
     done: list[dict[str, Any]] = []
     invalid: list[dict[str, Any]] = []

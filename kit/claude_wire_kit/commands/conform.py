@@ -54,7 +54,7 @@ def conform(
     Exit code: 0 if the host breaks the rules of --expect and no others, 1 if not, 2 for wrong usage, or if COMMAND
     cannot be started.
 
-    The keys of --json are in docs/how-to/command-line.md.
+    The keys of --json are on the page "Use the command" of the documentation.
     """
     if os.name != "posix":
         raise Failure("conform needs the pipes and signals of POSIX")

@@ -81,7 +81,7 @@ def search(
 
     Exit code: 0 if there is a match, 1 if there is none, 2 if the folder cannot be read.
 
-    The keys of --json are in docs/how-to/command-line.md.
+    The keys of --json are on the page "Use the command" of the documentation.
     """
     if not pattern:
         raise click.BadParameter("an empty pattern matches every text.", param_hint="PATTERN")
@@ -102,7 +102,7 @@ def search(
             if len(found) == newest:
                 break
     if as_json:
-        print_json({"sessions": [_as_json(each) for each in found]})
+        print_json({"sessions": [found_as_json(each) for each in found]})
     if not found:
         click.echo(f"note: nothing found in {printable(folder, keep='')}", err=True)
         click.get_current_context().exit(1)
@@ -163,7 +163,16 @@ def _around(said: Said, match: re.Match[str]) -> _Match:
     return _Match(said, before, said.text[begin : min(end, begin + MATCH_CHARS)], after)
 
 
-def _as_json(found: _Found) -> dict[str, Any]:
+def found_as_json(found: _Found) -> dict[str, Any]:
+    """Return a session for ``search --json``.
+
+        {"sessions": [SESSION, ...]}
+        SESSION: {... as in "sessions" without "kept_until" and "goes_soon",
+          "matches": [{"role": str, "tool": str or null, "time": TIME or null,
+            "before": str, "match": str, "after": str}, ...], "more": int}
+
+    ``more`` counts the matches beyond those listed.
+    """
     matches = [
         {**each.said._asdict(), "before": each.before, "match": each.match, "after": each.after}
         for each in found.matches

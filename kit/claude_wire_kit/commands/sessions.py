@@ -60,7 +60,7 @@ def sessions(
 
     Exit code: 0, also if there are no sessions; 2 if the folder cannot be read.
 
-    The keys of --json are in docs/how-to/command-line.md.
+    The keys of --json are on the page "Use the command" of the documentation.
     """
     chosen = sessions_in(folder, project, newest_first=True)
     in_period = (session for session in chosen if period.has(session.started, session.ended))
@@ -106,6 +106,17 @@ def resume_line(session: SessionInfo) -> str:
 
 
 def session_as_json(session: SessionInfo) -> dict[str, Any]:
+    r"""Return a session for ``sessions --json``, without the last two keys.
+
+        {"sessions": [{"id": str, "path": PATH, "title": str or null, "project": PATH or null,
+          "started": TIME or null, "ended": TIME or null, "bytes": int, "first_prompt": str or null,
+          "last_prompt": str or null, "tag": str or null, "resume": str, "kept_until": TIME or null,
+          "goes_soon": bool}, ...]}
+
+    Titles and prompts are cut to 1,000 characters. ``resume`` is a shell command. The first start of the CLI after
+    ``kept_until`` deletes the session. Bytes of ``path`` that are not UTF-8 become ``\udc80`` to ``\udcff``, as in
+    Python's ``os.fsdecode``.
+    """
     times = {name: time and time.isoformat() for name, time in (("started", session.started), ("ended", session.ended))}
     resume = resume_command(session.id, session.project)
     fields = session._asdict()

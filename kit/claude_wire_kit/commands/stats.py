@@ -46,7 +46,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
 
     Exit code: 0, also if there are invalid lines; 1 if no line is valid; 2 if a file cannot be read.
 
-    The keys of --json are in docs/how-to/command-line.md.
+    The keys of --json are on the page "Use the command" of the documentation.
     """
     total = Stats()
     done: list[dict[str, Any]] = []
@@ -55,11 +55,11 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
         found = _read(file)
         total.add(found)
         if as_json:
-            done.append({"path": file, **_as_json(found)})
+            done.append({"path": file, **stats_as_json(found)})
         else:
             _print(console, found, ("\n" if number else "") + display_name(file))
     if as_json:
-        print_json({"files": done, "total": _as_json(total), "protocol": PROTOCOL_VERSION})
+        print_json({"files": done, "total": stats_as_json(total), "protocol": PROTOCOL_VERSION})
     elif len(files) > 1:
         _print(console, total, f"\nall {len(files)} files")
     if total.invalid and not total.messages:
@@ -76,7 +76,29 @@ def _read(file: str) -> Stats:
     return tally.close()
 
 
-def _as_json(stats: Stats) -> dict[str, Any]:
+def stats_as_json(stats: Stats) -> dict[str, Any]:
+    """Return the totals for ``stats --json``.
+
+        {"files": [FILE, ...], "total": TOTAL, "protocol": str}
+        FILE: {"path": PATH, ... as TOTAL}
+        TOTAL: {"bytes": int, "lines": int, "messages": int, "invalid": int, "unknown": int,
+          "turns": {"results": int, "ok": int, "failed": {NAME: int, ...}, "unfinished": int,
+            "prompts": int, "num_turns": int or null, "api_retries": int},
+          "duration_ms": number or null, "duration_api_ms": number or null, "usd": number or null,
+          "tokens": TOKENS or null, "main_loop_tokens": TOKENS or null,
+          "models": {NAME: {... TOKENS, "usd": number}, ...},
+          "tools": {NAME: {"calls": int, "errors": int, "denied": int, "unanswered": int}, ...},
+          "kinds": {NAME: {"lines": int, "bytes": int}, ...}}
+        TOKENS: {"input_tokens": int, "output_tokens": int, "cache_read_input_tokens": int,
+          "cache_creation_input_tokens": int}
+
+    ``lines`` leaves out blank lines; ``kinds`` includes ``invalid`` and ``blank``, so its bytes add up to ``bytes``.
+    ``unknown`` counts messages with anything that this version does not know. ``num_turns`` counts answers of the
+    model. ``duration_ms`` adds up the turns, including the wait for permissions; ``duration_api_ms`` is a running
+    total, which in a resumed session includes the time before. Transcripts have no ``num_turns``, ``duration_ms`` and
+    ``main_loop_tokens``. ``errors`` counts calls whose result is an error, including the ``denied``; an ``unanswered``
+    call has no result. After 1,000 different names the rest is ``(others)``.
+    """
     plain, used = asdict(stats), stats.usage
     return {
         **{name: plain[name] for name in ("bytes", "lines", "messages", "invalid", "unknown")},

@@ -74,7 +74,7 @@ def usage(
 
     Exit code: 0; 2 if the folder cannot be read.
 
-    The keys of --json are in docs/how-to/command-line.md.
+    The keys of --json are on the page "Use the command" of the documentation.
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
@@ -109,7 +109,7 @@ def usage(
             where = " within --since, --until and --project" if period.is_limited or project else ""
             click.echo(f"note: no model responses found in {printable(folder, keep='')}{where}", err=True)
     if as_json:
-        print_json(_as_json(by, sums, own, index, prices))
+        print_json(usage_as_json(by, sums, own, index, prices))
     elif as_csv:
         _print_csv(by, sums)
     else:
@@ -127,7 +127,21 @@ def _load(path: str) -> Prices:
 # --- JSON and CSV -----------------------------------------------------------------------------------------------------
 
 
-def _as_json(by: By, sums: Sums, own: dict[str, OwnCost], index: UsageIndex, prices: Prices) -> dict[str, Any]:
+def usage_as_json(by: By, sums: Sums, own: dict[str, OwnCost], index: UsageIndex, prices: Prices) -> dict[str, Any]:
+    """Return the object that ``usage --json`` prints.
+
+        {"by": str, "models": {NAME: TOKENS, ...}, "costs": {NAME: COST, ...},
+         "rows": {NAME: {"tokens": TOKENS, "cost": COST, "models": {NAME: TOKENS, ...}}, ...},
+         "total": {"tokens": TOKENS, "cost": COST}, "prices": str, "files": int, "bytes": int,
+         "unreadable": [PATH, ...], "gone": [PATH, ...]}
+        TOKENS: {"answers": int, "input_tokens": int, "output_tokens": int,
+          "cache_creation_input_tokens": int, "cache_creation_5m": int, "cache_creation_1h": int,
+          "cache_read_input_tokens": int}
+        COST: {"usd": number or null, "unpriced_answers": int, "cli_usd": number or null}
+
+    ``usd`` is null if an answer has no price, ``cli_usd`` if the CLI does not report its cost. ``rows`` follow
+    ``--by``; with ``--by model`` they are empty.
+    """
     models = _by_model(sums)
     by_model, by_name = _own_by(own, "model"), _own_by(own, by)
     whole = sum(cost.total for cost in own.values()) if own else None

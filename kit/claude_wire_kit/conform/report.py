@@ -42,7 +42,18 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def report_as_json(command: Sequence[str], outcomes: Iterable[Outcome]) -> Object:
-    """Return everything as one JSON object."""
+    """Return the object that ``conform --json`` prints.
+
+        {"command": [str, ...], "protocol": str, "ok": bool, "scenarios": [SCENARIO, ...]}
+        SCENARIO: {"name": str, "verdict": VERDICT, "ok": bool, "agent": str, "asked": str,
+          "host": str, "seconds": number, "rules": [RULE, ...]}
+        RULE: {"name": str, "says": str, "verdict": VERDICT, "found": str or null,
+          "known": str or null}
+        VERDICT: "pass", "fail", "by design", "known fault" or "no longer fails"
+
+    ``agent``, ``asked`` and ``host`` say in words what the agent does, what the host was asked to do, and what it did.
+    ``found`` is what is wrong, ``known`` the reason in the file of ``--expect``.
+    """
     scenarios = [_outcome_as_json(outcome) for outcome in outcomes]
     return {
         "command": list(command),

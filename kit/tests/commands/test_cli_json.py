@@ -1,4 +1,4 @@
-"""``--json`` has the keys that docs/how-to/command-line.md lists, and a key means the same in each command."""
+"""``--json`` has the keys that the documentation lists, and a key means the same in each command."""
 
 from __future__ import annotations
 
@@ -15,24 +15,22 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
+import json_forms
 from claude_wire_kit.commands.app import cli
 from claude_wire_kit.commands.supervisor.table import session_as_json
 from claude_wire_kit.supervisor.frames import Life, SessionInfo
 from cli_lines import line
-from folders import ROOT
 from recordings import load
 from sessions import unpack
 from shown import RUNNER
 
-PAGE = (ROOT / "docs" / "how-to" / "command-line.md").read_text(encoding="utf-8")
 #: Keys whose value is a dict from names (such as a model or a tool) to values.
 BY_NAME = {"models", "costs", "rows", "kinds", "tools", "failed"}
 TIMES = {"started", "ended", "kept_until", "time"}
 
 
 def documented(command: str) -> set[str]:
-    section = PAGE.partition(f"\n### {command} --json\n")[2].partition("\n### ")[0]
-    return set(re.findall(r'"(\w+)": ', section.partition("```text\n")[2].partition("```")[0]))
+    return set(re.findall(r'"(\w+)": ', json_forms.form(command)))
 
 
 def items(value: Any) -> Iterator[tuple[str, Any]]:
@@ -80,7 +78,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {**{name: json.loads(output) for name, output in found.items()}, "supervisor ps": ps}
 
 
-@pytest.mark.parametrize("command", ["usage", "sessions", "search", "check", "stats", "conform", "supervisor ps"])
+@pytest.mark.parametrize("command", json_forms.COMMANDS)
 def test_the_page_has_the_keys_of_each_command(command: str, outputs: dict[str, Any]) -> None:
     keys = {key for key, _ in items(outputs[command])}
     wanted = documented(command)

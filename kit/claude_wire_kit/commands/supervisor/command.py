@@ -156,7 +156,7 @@ def ps(folder: str | None, show_all: bool, quiet: bool, as_json: bool) -> None:
 
     Exit code: 0; 2 if no supervisor is running.
 
-    The keys of --json are in docs/how-to/command-line.md.
+    The keys of --json are on the page "Use the command" of the documentation.
     """
     with failures(), connect(folder_of(folder)) as client:
         listed = client.listed()

@@ -25,7 +25,15 @@ def is_over(session: SessionInfo) -> bool:
 
 
 def session_as_json(session: SessionInfo) -> dict[str, Any]:
-    """Return a session for ``--json``: the fields of its frame, with ``started`` instead of ``type`` and ``began``."""
+    """Return a session for ``supervisor ps --json``: its frame, with ``started`` instead of ``type`` and ``began``.
+
+        {"supervisor": {"pid": int, "package": str, "version": int},
+         "sessions": [{"id": str, "name": str or null, "life": str, "cwd": PATH, "epoch": int,
+           "line": int, "pid": int or null, "cli_session_id": str or null, "started": TIME,
+           "clients": int, "driver": bool, "bytes": int}, ...]}
+
+    ``life`` is one of starting, idle, running, asking, ended, lost.
+    """
     fields: dict[str, Any] = msgspec.to_builtins(session)
     del fields["type"]
     fields["started"] = datetime.fromtimestamp(fields.pop("began"), timezone.utc).isoformat()
