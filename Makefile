@@ -49,9 +49,9 @@ e2e: $(VENV)/.native $(VENV)/.dev $(VENV)/.page $(VENV)/.typescript conform-host
 	browser=$$(sh tools/browser.sh) || echo "The tests of the page are skipped: there is no Chromium."; \
 	  CLAUDE_WIRE_BROWSER="$$browser" $(if $(PICTURES),CLAUDE_WIRE_PICTURES=1) $(BIN)/python tests/e2e/run.py
 
-## Write the table of docs/how-to/conform.md: run the hosts of examples/conform on all scenarios.
+## Run the hosts of examples/conform on all scenarios.
 conform: $(VENV)/.native $(VENV)/.dev $(VENV)/.typescript conform-host
-	$(BIN)/python tools/conform_page.py
+	$(BIN)/python tools/conform_hosts.py
 
 # The host written in Rust, which is not part of the workspace.
 conform-host: | cargo

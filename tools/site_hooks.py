@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "benches")]
 
 import column_table  # noqa: E402  # after sys.path is set
-import conform_scenarios  # noqa: E402  # after sys.path is set
+import conform_tables  # noqa: E402  # after sys.path is set
 import generate  # noqa: E402  # after sys.path is set
 import json_forms  # noqa: E402  # after sys.path is set
 import page as bench_page  # noqa: E402  # after sys.path is set
@@ -48,7 +48,8 @@ GENERATED: dict[str, Callable[[], str]] = {
     "benchmarks": lambda: bench_page.all_numbers(bench_page.load(ROOT / "docs" / "benchmarks.json")),
     "json of commands": json_forms.described,
     "columns": column_table.described,
-    "scenarios": conform_scenarios.described,
+    "scenarios": conform_tables.scenarios,
+    "exceptions of hosts": conform_tables.exceptions,
     "supervisor commands": lambda: structs_table(frames.Command),
     "supervisor frames": lambda: structs_table(frames.Frame),
 }
