@@ -4,8 +4,7 @@ A client that keeps up gets each chunk right after the journal. To a client that
 from the journal's file, so a slow client costs no memory. A connection is in one of these states:
 
 =========  ==================================================================================================
-ASKING     The client sends commands, and has not attached.
-LEVEL      The client was sent all complete lines and all frames.
+LEVEL      The client was sent all frames and, if it is attached, all complete lines.
 BEHIND     The socket was full. The connection remembers which byte of the journal it must send next.
 CLOSED     The socket is closed.
 =========  ==================================================================================================
@@ -55,7 +54,6 @@ CHUNK_BYTES = 256 * 1024
 class State(Enum):
     """The state of a connection; see the module's table."""
 
-    ASKING = "asking"
     LEVEL = "level"
     BEHIND = "behind"
     CLOSED = "closed"
@@ -103,7 +101,7 @@ class Connection:
         self._progress = 0.0
         # The mark at the end of each frame, which the CLI does not know. Set when the client attaches to a session.
         self._mark = ""
-        self.state: State = State.ASKING
+        self.state: State = State.LEVEL
         #: The session that the client is attached to.
         self.managed: ManagedSession | None = None
         self.read_on()
@@ -124,7 +122,7 @@ class Connection:
 
     def _takes(self) -> bool:
         if self.managed is None:
-            return not self._awaits and not self._out
+            return not self._awaits and self.state is State.LEVEL
         return not self.managed.waits_for(self)
 
     def await_answer(self, *, awaits: bool) -> None:
@@ -187,8 +185,6 @@ class Connection:
         self.managed = managed
         self._part_number, self._offset = place
         self._part = part
-        if self.state is State.ASKING:
-            self.state = State.LEVEL
         self._fall_behind()
 
     def on_output(self, chunk: bytes | None, start: int) -> None:
@@ -224,7 +220,7 @@ class Connection:
         line = self._line(frame)
         if self.state is State.CLOSED:
             return
-        if self.state is State.BEHIND or self._out:
+        if self.state is State.BEHIND:
             if isinstance(frame, Stderr) and self._frame_bytes > MAX_STDERR_BYTES:
                 return
             self._frames.append((behind, line))
@@ -251,8 +247,7 @@ class Connection:
         return line if not self._mark else line[:-2] + end_of_frames(self._mark) + b"\n"
 
     def _fall_behind(self) -> None:
-        if self.state is State.LEVEL:
-            self.state = State.BEHIND
+        self.state = State.BEHIND
         self._progress = self._loop.time()
         self._loop.add_writer(self._client, self._on_writable)
 
@@ -270,9 +265,8 @@ class Connection:
         self._progress = self._loop.time()
         if done:
             self._loop.remove_writer(self._client)
-            if self.state is State.BEHIND:
-                self._release()
-                self.state = State.LEVEL
+            self._release()
+            self.state = State.LEVEL
             self.read_on()
 
     def _send_next(self) -> bool:
@@ -335,8 +329,7 @@ class Connection:
 
     def is_stalled(self, now: float) -> bool:
         """Return True if the client is behind, and read nothing for :data:`STALLED_SECONDS`."""
-        waits = self.state is State.BEHIND or bool(self._out)
-        return waits and now - self._progress > STALLED_SECONDS
+        return self.state is State.BEHIND and now - self._progress > STALLED_SECONDS
 
     @property
     def is_gone(self) -> bool:
