@@ -7,7 +7,6 @@ import errno
 import gc
 import importlib
 import importlib.util
-import json
 import subprocess
 import sys
 import threading
@@ -21,19 +20,13 @@ from arrow_reader import Array, batches, columns, fields, opened, rows, values
 from children import in_own_process, linux_only
 from claude_wire.columns import Scan, scan, usage
 
-DATA = b"".join(
-    json.dumps(
-        {
-            "type": "assistant",
-            "uuid": f"u{number}",
-            "isSidechain": number % 2 == 0,
-            "message": {"id": f"m{number}", "content": [{"type": "text", "text": "é" * (number % 50)}], "usage": {}},
-        },
-        ensure_ascii=False,
-    ).encode()
-    + b"\n"
-    for number in range(40_000)
+LINE = (
+    '{"type":"assistant","uuid":"u%d","isSidechain":%s,'
+    '"message":{"id":"m%d","content":[{"type":"text","text":"%s"}],"usage":{}}}\n'
 )
+DATA = "".join(
+    LINE % (number, "false" if number % 2 else "true", number, "é" * (number % 50)) for number in range(40_000)
+).encode()
 
 
 def test_a_consumer_keeps_batches_when_stream_and_scan_are_gone() -> None:

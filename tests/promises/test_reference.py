@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import re
@@ -44,12 +45,17 @@ if REQUIRED:
     PACKAGES += PACKAGES_OF_TABLES
 #: An entry of a reference page. Methods of a class, which have a heading level, do not match.
 ENTRY = re.compile(r"^::: (\S+)$(?!\n    options:\n      heading_level)", re.M)
-WRITTEN = [
-    path
-    for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
-    for path in ENTRY.findall(on_page_markdown(page.read_text(encoding="utf-8")))
-    if REQUIRED or path.rpartition(".")[0] not in PACKAGES_OF_TABLES
-]
+
+
+@functools.cache
+def written() -> list[str]:
+    """Return the path of each entry of the reference pages. Building the pages takes a second."""
+    return [
+        path
+        for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
+        for path in ENTRY.findall(on_page_markdown(page.read_text(encoding="utf-8")))
+        if REQUIRED or path.rpartition(".")[0] not in PACKAGES_OF_TABLES
+    ]
 
 
 def value(path: str) -> Any:
@@ -58,12 +64,12 @@ def value(path: str) -> Any:
 
 
 def test_no_name_stands_twice() -> None:
-    assert [path for path, times in Counter(WRITTEN).items() if times > 1] == []
+    assert [path for path, times in Counter(written()).items() if times > 1] == []
 
 
 def test_every_public_name_stands_there_and_nothing_else_does() -> None:
-    there = {(path.rpartition(".")[2], id(value(path))) for path in WRITTEN}
-    assert len(there) == len(WRITTEN)
+    there = {(path.rpartition(".")[2], id(value(path))) for path in written()}
+    assert len(there) == len(written())
     public = {
         (name, id(getattr(module, name)))
         for module in map(importlib.import_module, PACKAGES)
