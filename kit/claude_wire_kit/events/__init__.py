@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from claude_wire_kit.events import events
 from claude_wire_kit.events.bridge import MAX_CONVERSATIONS, Bridge
-from claude_wire_kit.events.events import *  # noqa: F403 - all events, without a second list of their names
+from claude_wire_kit.events.events import *  # noqa: F403 - names all events once
 from claude_wire_kit.events.operations import MAX_OPERATIONS
 from claude_wire_kit.events.permissions import MAX_QUESTION_BYTES, MAX_QUESTIONS
 from claude_wire_kit.events.progress import PROGRESS_RULES, ProgressRule, Step, find_step
@@ -28,5 +28,5 @@ __all__ = [
     "Step",
     "find_step",
 ]
-# The events module has the list of all events. A new event becomes public by its line there.
+# A new event becomes public by its line in the __all__ of the module events.
 __all__ += events.__all__

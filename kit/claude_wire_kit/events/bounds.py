@@ -1,6 +1,6 @@
 """Limit the size of an event for a browser, because tool inputs and results may be very large.
 
-Long text keeps its beginning and its end. Between them, a note says how many characters were left out.
+Of a long text, the beginning and the end remain. A note between them counts the characters that were left out.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MAX_MEMBERS, MAX_DEPTH = 200, 20
 
 
 def bounded(event: UiEvent) -> UiEvent:
-    """Return an event with its texts, lists and pictures cut to the limits of this module.
+    """Cut the texts, lists and pictures of an event to the limits of this module.
 
-    The input of a permission question is never cut, because a person decides on it.
+    The input of a permission question stays whole, because a person decides on it.
     """
     budget = _Budget()
     match event:

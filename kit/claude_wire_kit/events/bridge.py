@@ -1,7 +1,7 @@
-"""Turn messages into events: this module decides what a person sees of a session. Sans-IO, and without a clock.
+"""Turn messages into events. This module decides which parts of a session a person sees.
 
-The same messages always give the same events. The terminal, the HTML page and the web page use
-``Bridge(details=True)``, whose events contain everything that the messages say.
+It does no I/O and reads no clock, so the same messages always give the same events. The terminal, the HTML page and the
+web page use ``Bridge(details=True)``, whose events contain everything that the messages say.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from claude_wire_kit.events.subagents import find_mentions
 from claude_wire_kit.events.work import CALLS, Task, Work, decision_of
 from claude_wire_kit.usage.meter import UsageMeter
 
-#: Maximum number of conversations. One more ends the conversation whose last message is the oldest.
+#: Maximum number of conversations. The next one ends the conversation whose last message is the oldest.
 MAX_CONVERSATIONS = 256
 #: How many prompts the bridge remembers, because the CLI may repeat them, and how many texts, because a result may
 #: repeat them.
@@ -100,16 +100,15 @@ class Bridge:
         # The conversation of the previous message.
         self._latest: Conversation | None = None
         self._messages = 0
-        # The uuids of prompts that already have an event. If a prompt is sent again, the CLI repeats it again.
+        # The uuids of prompts that already have an event. If the host sends a prompt again, the CLI repeats it again.
         self._prompts = Ids()
         self._prompts_wanted = prompts
         self._work = Work(self._rules, details=details)
         self._permissions = Permissions(details=details)
         self._meter = UsageMeter()
         self._details = details
-        # Only for details. `_awaited`: prompts that were shown, and that the CLI may give to a hook and then repeat.
-        # `_hooked`: prompts that were shown and given to a hook, and that the CLI may still repeat. `_said`: the latest
-        # texts of main conversations.
+        # Only for details. `_awaited`: shown prompts that the CLI may still give to a hook or repeat. `_hooked`: shown
+        # prompts that a hook got, and that the CLI may still repeat. `_said`: the latest texts of main conversations.
         self._awaited: deque[Key] = deque(maxlen=MAX_PROMPTS)
         self._hooked: deque[Key] = deque(maxlen=MAX_PROMPTS)
         self._said: deque[Key] = deque(maxlen=MAX_SAID)
@@ -206,7 +205,7 @@ class Bridge:
         """Add a question without its control request. Used by :class:`~claude_wire_kit.events.Questions`.
 
         Args:
-            settled: called once: with the answer, or with None if the question no longer needs an answer.
+            settled: called once, with the answer, or with None if nobody needs an answer any more.
 
         Returns:
             The id of the question, and its events.
@@ -218,7 +217,7 @@ class Bridge:
         return id, events
 
     def withdraw(self, request_id: str | float) -> list[UiEvent]:
-        """Settle a question without an answer. Returns the events; an empty list if it was already settled."""
+        """Settle a question without an answer. Return the events: none if the question was already settled."""
         return list(self._permissions.withdraw(request_id))
 
     # --- conversations ------------------------------------------------------------------------------------------------
@@ -244,8 +243,9 @@ class Bridge:
         events += self._permissions.withdraw_all(oldest.id)
 
     def _asked_in(self, asked: m.CanUseToolRequest) -> dict[str, Any]:
-        """Return the fields that name a question's conversation. The question itself does not name the conversation, so
-        use its tool call's conversation, or else the latest one.
+        """Return the fields that name a question's conversation.
+
+        The question does not name its conversation. Take that of its tool call, or else the latest conversation.
         """
         place = None if asked.tool_use_id is None else self._work.operations.find(short_id(asked.tool_use_id))
         found = self._latest if place is None else self._conversations[place[0]]
@@ -516,7 +516,7 @@ class Bridge:
 
     def _turn(self, result: m.ResultMessage, events: Events) -> None:
         used = self._meter.add(result)
-        if used is None and not self._details:  # a repetition of an earlier result
+        if used is None and not self._details:  # the CLI repeated an earlier result
             return
         to = self._conversation_of(result.session_id, events)
         self._work.end(to, events, ok=result.ok)

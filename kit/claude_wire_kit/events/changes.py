@@ -1,6 +1,6 @@
 """Show how a tool call changes a file, as lines that begin with ``-`` (old) or ``+`` (new).
 
-Inputs and results may be any JSON. For a value of an unexpected type, the functions return no lines.
+The functions accept any JSON. If a value has an unexpected type, they return no lines.
 """
 
 from __future__ import annotations

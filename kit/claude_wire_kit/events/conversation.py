@@ -9,7 +9,7 @@ from claude_wire_kit.events.events import ProgressUpdate, UiEvent
 from claude_wire_kit.events.progress import ProgressRule, Step, find_step
 from claude_wire_kit.events.todos import Todos
 
-#: Maximum number of a conversation's streamed blocks that are waiting for the whole block that repeats them.
+#: Maximum number of streamed blocks in a conversation whose whole block has not arrived.
 MAX_STREAMED = 64
 
 
@@ -58,8 +58,9 @@ class Conversation:
         self.streamed[id] = agent, type
 
     def finish(self, agent: str | None, message: str | None, type: str) -> str | None:
-        """Note that a whole block arrived. Returns the id under which it was streamed: the id of the oldest streamed
-        block of this agent and type. None if it was not streamed.
+        """Note that a whole block arrived, and return the id of its deltas. None if it was not streamed.
+
+        The deltas are those of the oldest streamed block with this agent, message and type.
         """
         if not self.streamed:
             return None
@@ -79,8 +80,10 @@ class Conversation:
     def read_progress(
         self, text: str, rules: tuple[ProgressRule, ...], events: list[UiEvent], *, follows: bool = False
     ) -> None:
-        """Add the event for progress that a text mentions. With ``follows``, leave out the conversation's id, because
-        the event directly follows the :class:`ClaudeResponse` with the text.
+        """Add the event for progress that a text mentions.
+
+        Args:
+            follows: leave out the conversation's id, because the event directly follows the event of the text.
         """
         step = None if self._structured else find_step(text, rules)
         if step is not None:

@@ -1,7 +1,7 @@
 """The classes of events. The terminal, the HTML page and the web page show them.
 
-To add an event, write a class here, make it in :class:`~claude_wire_kit.events.bridge.Bridge`, and show it in each of
-the three front ends. Classes and fields marked *detail* need ``Bridge(details=True)``.
+To add an event, write a class in this module, create it in :class:`~claude_wire_kit.events.bridge.Bridge`, and show it
+in each of the three front ends. Classes and fields marked *detail* need ``Bridge(details=True)``.
 """
 
 from __future__ import annotations

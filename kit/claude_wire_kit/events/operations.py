@@ -1,6 +1,6 @@
 """Keep the open tool calls. Each call ends exactly once, even if its result never arrives.
 
-With ``MAX_OPERATIONS`` open calls, which take at most 12 MB, one more call ends the oldest one as interrupted.
+``MAX_OPERATIONS`` open calls take at most 12 MB. The next call ends the oldest as interrupted.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Operations:
 
     def __init__(self) -> None:
         self._open: dict[Place, Operation] = {}
-        # Calls that already ended. If the CLI repeats one of them, it does not start again.
+        # Calls that ended. The CLI may repeat a call, which then must not start again.
         self._ended = Ids()
-        # Ids of denied calls, without their conversation, because a question does not name its conversation.
+        # Ids of denied calls. The conversation is unknown, because a question does not name it.
         self._denied = Ids()
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class Operations:
         """End a call if it is open, and yield the event. A failed call that was denied ends as ``denied``.
 
         Args:
-            result: an operation with the result's details. If given, a call that is not open gets an event, too.
+            result: an operation with the details of the result. With it, a call that is not open gets an event, too.
         """
         operation = self._open.pop(place, None)
         if operation is not None:

@@ -38,14 +38,14 @@ from claude_wire_kit.events.tools import call_name
 MAX_QUESTIONS = 1024
 MAX_QUESTION_BYTES = 16 * 1024 * 1024
 
-#: The size of a question whose input is nested too deeply for JSON. It exceeds the limit, so the question is dropped:
-#: its answer could not be encoded.
+#: The size that a question counts as if its input is nested too deeply for JSON. It is above the limit, so the question
+#: is dropped. Its answer could not be encoded.
 TOO_DEEP = 1 << 62
 
 #: The id of a request as received.
 RequestId: TypeAlias = "str | float | UnsetType | None"
 
-#: Called with the answer to a question, or with None if the question no longer needs an answer.
+#: Called with the answer to a question, or with None if nobody needs an answer any more.
 Settled: TypeAlias = "Callable[[PermissionResultAllow | PermissionResultDeny | None], None]"
 
 
@@ -254,7 +254,7 @@ def _size(asked: CanUseToolRequest | PermissionRequestMessage, id: RequestId) ->
 
 
 def suggestion(update: PermissionUpdate) -> str:
-    """Describe a permission update in words, on one line. The text is never cut, because a person decides on it."""
+    """Describe a permission update on one line. The text is not cut, because a person decides on it."""
     match update:
         case AddRules(rules=rules, behavior=behavior, destination=destination):
             text = f"{behavior} {_rules(rules)}"

@@ -52,7 +52,7 @@ _OF = re.compile(r" of (\d{1,9})(?![\w%]|[.,:/-]\d|/)")
 _SLASH = re.compile(r"/ ?(\d{1,9})(?![\w%]|[.,:/-]\d|/)")
 #: The first number of text like "3 of 10" or "3/10". A rule searches for it before the "of" or the slash.
 _NUMBER = re.compile(r"(?<![^\s(*#])#?([0-9]{1,9}) ?(?:out)?$")
-#: "[5/20]", but not in a link, an index or a path.
+#: "[5/20]", unless it is part of a link, an index or a path.
 _BRACKETS = re.compile(r"\[(?<![\w\])/.[]\[) {0,3}(\d{1,9}) ?/ ?(\d{1,9}) {0,3}\](?![(\[\]/\w])")
 #: "Testing took 5 of 20 minutes" counts minutes: the noun after the second number says what is counted.
 _PLURAL = re.compile(r" [a-z]{2,30}[a-rt-z]s\b", re.IGNORECASE)
@@ -78,7 +78,7 @@ _ENDS = re.compile(
 )
 _PERCENT = re.compile(r"%( (?:complete|completed|done|finished)\b(?! with))?", re.IGNORECASE)
 _PERCENT_NUMBER = re.compile(r"(?<![^\s(*~])([0-9]{1,3})(?:\.[0-9]{1,9})? ?$")
-#: Verbs that, before "5 of 20 tests", say that five tests are done.
+#: Verbs that say, before "5 of 20 tests", that five tests are done.
 _PAST = frozenset(
     ("completed", "converted", "downloaded", "finished", "migrated", "processed", "ran", "updated", "uploaded")
 )
@@ -92,7 +92,7 @@ _NO_VERBS = frozenset(
         *("string", "thing", "warning"),
     )
 )
-#: Words that negate the verb directly after them, and words after which a whole clause is no report.
+#: Words that negate the verb after them, and words that begin a clause which does not report progress.
 _DENIALS = frozenset(("avoid", "be", "cannot", "failed", "never", "no", "not", "only", "skip", "skipped", "stopped"))
 _CONDITIONS = frozenset(("after", "before", "if", "once", "unless", "until", "when", "without"))
 #: Characters to strip from the ends of a word or a name: emphasis, quotation marks, separators.

@@ -13,7 +13,7 @@ from claude_wire_kit.events.events import Notice
 from claude_wire_kit.events.names import tag
 from claude_wire_kit.events.permissions import suggestion
 
-#: MCP methods that every session calls. They are not shown.
+#: MCP methods that every session calls. They get no notice.
 HANDSHAKE = ("initialize", "notifications/initialized", "tools/list", "resources/list", "prompts/list", "ping")
 
 
@@ -55,7 +55,7 @@ def describe_request(asked: m.ControlRequestPayload, kind: Any = "host") -> Noti
 
 
 def prompt_in(asked: m.ControlRequestPayload) -> str | None:
-    """Return the prompt in a ``UserPromptSubmit`` hook request, or None. Possibly no other message has it."""
+    """Return the prompt in a ``UserPromptSubmit`` hook request, or None. It may be the only message with the prompt."""
     if isinstance(asked, m.HookCallbackRequest) and isinstance(asked.input, m.UserPromptSubmitHookInput):
         return asked.input.prompt
     return None

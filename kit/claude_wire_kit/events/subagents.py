@@ -15,7 +15,7 @@ from claude_wire.support import Ids, short_id
 from claude_wire_kit.events.events import Operation, SubagentProgress, SubagentStatus
 from claude_wire_kit.events.operations import Operations, Place, joined
 
-#: Maximum number of running subagents, which take at most 8 MB. One more stops the oldest.
+#: Maximum number of running subagents, which take at most 8 MB. The next one stops the oldest.
 MAX_SUBAGENTS = 1024
 
 #: A task's final status -> its subagent's status.
@@ -59,7 +59,7 @@ _SAYS = re.compile(
     r"|: (?:(?:\d{1,3}% )?(?P<state>complete|completed|finished|done|failed)\b|(?=[a-z]{2,20}ing\b))",
     re.IGNORECASE,
 )
-#: Words after which the rest of a clause is not a fact: conditions and negations.
+#: Conditions and negations: the rest of their clause does not report what happened.
 _SUPPOSED = re.compile(
     r"\b(?:if|once|when|until|after|unless|whether|before|would|could|should|can|may|might|not|never|no|without|avoid"
     r"|\w{2,6}n['\u2019]t)\b[^.!?:\n]*$",

@@ -10,7 +10,7 @@ from claude_wire_kit.events.tools import text_in
 
 #: Maximum number of ``TaskCreate`` tasks in a conversation. More tasks are ignored.
 MAX_TODOS = 100
-#: A new task's id is searched for in this many characters of the result.
+#: The id of a new task must be within this many characters at the beginning of the result.
 LOOKED_AT = 200
 
 _CREATED = re.compile(r"\bTask #([\w-]{1,40})")
@@ -60,8 +60,9 @@ def _name(item: object) -> str:
 
 
 def _step(items: list[tuple[str, str]]) -> Step | None:
-    """Return the progress for a list of (status, name). The step's name is the first task in progress, or else the
-    first task that is not completed.
+    """Return the progress for a list of (status, name).
+
+    The step has the name of the first task in progress, or else of the first task that is not completed.
     """
     items = [(status, name) for status, name in items if status != "deleted"]
     completed = sum(status == "completed" for status, _ in items)

@@ -170,8 +170,11 @@ class Work:
             events += self.subagents.update(place, status=status_of(message.status), summary=cut(message.summary))
 
     def end(self, to: Conversation, events: Events, *, ok: bool = False, background: bool = False) -> None:
-        """End a conversation's open calls and subagents, because its turn is over. Background subagents and their calls
-        only end with ``background=True``.
+        """End a conversation's open calls and subagents, because its turn is over.
+
+        Args:
+            ok: whether the turn succeeded.
+            background: also end background subagents and their calls.
         """
         events += self.subagents.end_all(to.id, "completed" if ok else "stopped", background=background)
         runs = self.subagents.is_running
@@ -191,7 +194,7 @@ def _text_of(content: str | Iterable[m.ContentBlock] | None) -> str:
 
 
 def decision_of(result: m.ToolResultBlock, meta: object) -> bool | None:
-    """Return whether a call was allowed, or None if the message does not say.
+    """Return True if a call was allowed, False if it was denied, or None if the message does not say.
 
     Args:
         meta: the message's ``tool_result_meta``, a list with an entry for each call.
@@ -229,7 +232,7 @@ def _state_of(result: m.ToolResultBlock, text: str, meta: dict[str, Any]) -> Ope
 
 
 def _exit_code(text: str) -> int | None:
-    """Return the exit code of a failed command. The CLI writes it before the output."""
+    """Return the exit code in the output of a failed command. The CLI writes it at the beginning."""
     found = _EXIT_CODE.match(text)
     return None if found is None else int(found[1])
 

@@ -35,7 +35,7 @@ def markdown(text: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    # This is imported here because few programs that import the package make HTML.
+    # Imported here, because most programs that import this package make no HTML.
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("js-default", {"html": False, "linkify": True, "breaks": True, "highlight": _highlight})

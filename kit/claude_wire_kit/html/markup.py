@@ -25,10 +25,10 @@ TEXT_CHARS = 100_000
 #: many lines and characters of it are shown above the fold.
 OPEN_LINES, OPEN_CHARS = 16, 4000
 
-#: Maximum number of base64 characters in a picture. A larger one is only named.
+#: Maximum number of base64 characters in a picture. Of a larger picture, the page shows only the type and the size.
 PICTURE_CHARS = 2_000_000
 
-#: Each part of the page counts as this many characters more than it has.
+#: What a part of the page costs, in characters, besides its text.
 PART_CHARS = 100
 
 #: White space that is shown unchanged, although it does not count as printable.
@@ -170,7 +170,7 @@ def _row(line: str) -> str:
 
 
 def picture(media_type: str, data: str) -> str:
-    """Return a picture from its base64. A picture that is too large, invalid, or of another type is only named."""
+    """Return a picture; only its type and size if it is too large, invalid, or not of a type in ``_PICTURES``."""
     if media_type in _PICTURES and len(data) <= PICTURE_CHARS and _BASE64.fullmatch(data):
         return f'<img alt="A picture of the conversation" src="data:{media_type};base64,{data}">'
     return f"<p class=cut>[{inline(media_type)}, {len(data):,} characters of base64]</p>"

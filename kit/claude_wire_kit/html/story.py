@@ -19,7 +19,7 @@ from claude_wire_kit.html.calls import INPUT, Calls
 from claude_wire_kit.html.markup import TEXT_CHARS, Box, Budget, clock, folded, inline, parts_markup, prose, rows
 from claude_wire_kit.terminal.notices import ERROR, WARNING, Lines, draw_notice, draw_question, draw_tokens, draw_turn
 
-#: At most this many models and sessions are named, and at most this many streaming blocks are kept.
+#: Maximum number of models and of sessions that the page names, and maximum number of streaming blocks to keep.
 MAX_NAMES, MAX_STREAMED = 100, 256
 
 #: The CSS class of a notice, by its mark.
@@ -66,8 +66,8 @@ class Story:
     """Shows messages as turns on a page, in the order in which they are added.
 
     Args:
-        transcript: whether the messages come from a transcript. There, each prompt begins a turn, and no message ends
-            one.
+        transcript: whether the messages come from a transcript. In a transcript, each prompt begins a turn, and no
+            message ends a turn.
 
     Attributes:
         budget: how many more characters the page may have.
@@ -118,7 +118,7 @@ class Story:
             self.show(message)
 
     def close(self) -> None:
-        """Mark calls that have no result and texts that were cut off, and complete the facts."""
+        """Mark calls without a result and texts that were cut off, and complete the facts."""
         self._cut_off()
         self._end_turn()
         self._calls.close()

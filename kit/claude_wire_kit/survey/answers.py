@@ -46,7 +46,7 @@ class Requests:
 def find_unknown(subtype: str, payload: dict[str, Any], plain: dict[str, Any]) -> Iterator[Found]:
     """Yield what is unknown in ``payload``, the answer to a request of this subtype.
 
-    ``plain`` is the same payload made only of built-in Python types; ``payload`` may contain subclasses of them.
+    ``payload`` may contain subclasses of the built-in types. ``plain`` is the same JSON without them.
     """
     if not plain:  # the answer only acknowledges the request, so it has none of the fields of its class
         return

@@ -103,7 +103,7 @@ def _unknown_message(message: messages.UnknownMessage) -> Finding:
 
 
 class _Shape(NamedTuple):
-    """What the comparison needs to know about a Struct class."""
+    """The keys and parts of a Struct class that the comparison needs."""
 
     #: All known keys of its JSON objects.
     keys: frozenset[str]

@@ -80,7 +80,7 @@ def _in_chunks(new_decoder: Callable[[], Decoder[Any]], data: bytes) -> int:
 
 
 def _line_by_line(loads: Callable[[bytes], Any], data: bytes) -> int:
-    # A BytesIO is the fastest way in Python to split lines, so the other ways are not compared with a slow one.
+    # A BytesIO is the fastest way to split lines in Python, so it does not slow the other decoders down.
     count = 0
     for line in io.BytesIO(data):
         loads(line)
@@ -88,5 +88,5 @@ def _line_by_line(loads: Callable[[bytes], Any], data: bytes) -> int:
     return count
 
 
-#: How a program that only waits for results decodes: it skips all other lines.
+#: Decodes only results, and skips all other lines, as in a program that waits for results.
 RESULTS_ONLY = Way("claude_wire, results only", partial(_in_chunks, partial(Decoder, only={"result"})))

@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-#: The API's and the CLI's ids. They are not secret, and they connect a session's lines.
+#: Ids of the API and the CLI, such as ``toolu_01AbCdEf``. They look random, but connect a session's lines.
 ID = re.compile(r"(?:msg|toolu|srvtoolu|mcptoolu|req|msgbatch|file|container)_[A-Za-z0-9_-]{8,40}")
 
 #: A base64 word of at least this many characters is masked, whatever it encodes.
 LONG_WORD = 400
 
 _RUN = re.compile(r"[A-Za-z0-9]{12,}")
-#: The parts that a person sees in a word. A name in CamelCase has few long parts; a key has many short ones.
+#: The parts of a word: ``getUserName`` has three. A name has few long parts; a random key has many short ones.
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _TIME = re.compile(r"\d{8}T\d{4,9}Z?")
 _CLASSES = {
@@ -41,7 +41,7 @@ def _run_looks_random(run: str) -> bool:
     if _TIME.fullmatch(run):
         return False
     lowered = run.lower()
-    if digits and not lowered.strip("0123456789abcdef"):  # hex: short ones name commits
+    if digits and not lowered.strip("0123456789abcdef"):  # hex; a short one may be the name of a commit
         return size >= 20 and digits >= 3
     if run != lowered and run != run.upper():  # small letters and capitals
         if not digits:
@@ -49,7 +49,7 @@ def _run_looks_random(run: str) -> bool:
         return parts >= size / (3 if size >= 20 else 2.8 if size >= 16 else 2.2 if digits >= 2 else 0.1)
     if run == run.upper() and size >= 16 and size - digits >= 8 and digits >= 2 and parts >= 4:
         return True
-    if digits and _BASE32.fullmatch(run):  # the seed of one-time passwords
+    if digits and _BASE32.fullmatch(run):  # base32, as in the seed of one-time passwords
         return True
     return digits >= 3 and size >= 16 and parts >= size / (3.4 if size >= 20 else 3)
 

@@ -30,7 +30,7 @@ def masked_columns(text: str, mask: str, secrets: list[str]) -> str:
         secret: list[int] = []
         count = 0
         for number, line in enumerate(lines):
-            if secret and not line.strip("-+=:| \t\r"):  # the ruler below the header
+            if secret and not line.strip("-+=:| \t\r"):  # the line of dashes below the header
                 continue
             if separator == "\t" and (copy := _COPY.match(line)):
                 names = copy[1].split(",")

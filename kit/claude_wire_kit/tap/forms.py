@@ -1,6 +1,6 @@
-"""Undo what can hide a secret in text: escapes from several languages, terminal colours, and invisible characters.
+"""Undo encodings that can hide a secret in text: escapes of several languages, terminal colours, invisible characters.
 
-:func:`unescape` undoes one layer of all of them.
+:func:`unescape` undoes one layer of each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SEAM = re.compile(
     r"(?<=[\w+/=~.-])\\?\r?\n[ \t]*(?=[\w+/=~.-])|(?<=[\w+/=~.-])[\"']\s{0,20}[+.]?\s{0,20}[\"'](?=[\w+/=~.-])"
 )
 _SQUEEZE = dict.fromkeys(map(ord, "\\\r\n\t \"'+."))
-#: Each escape and each other disguise contains one of these characters.
+#: Characters that begin an escape or may be invisible. Text without any of them needs no decoding.
 _TRIGGER = re.compile(r"[^\n\r\t -$'-<>-\[\]-~]")
 
 

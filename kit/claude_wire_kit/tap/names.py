@@ -198,7 +198,7 @@ _SENTENCE = re.compile(
     r"|[ \t]{1,20}(?:\d{1,2}[ \t]{1,20})?[\"'`(*]{0,2}(?P<t>(?=[^\s]{0,100}\d)(?=[^\s]{0,100}[^\W\d_])[^\s\"'`*,)]{5,})"
     rf"|\W{{1,3}}(?P<u>{UUID.pattern}))"
 )
-#: Words that follow "the password is" in sentences about passwords.
+#: Words that are not a password, although they follow "the password is", as in "the password is wrong".
 _NOT_SAID = re.compile(
     r"(?i)(?:not|an?|the|in|too|so|now|no|never|always|only|also|still|just|here|there|this|that|it|what|how|where|your|my"
     r"|our|their|empty|wrong|correct|valid|invalid|missing|ok|okay|fine|set|optional|blank|secret|secure|weak|strong|public"
@@ -242,7 +242,10 @@ def named_secrets(text: str) -> list[tuple[int, int]]:
 
 
 def _values(text: str, begin: int, name: str, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the positions of a name's values. Cheap checks choose the patterns; the first one with a value counts."""
+    """Yield the positions of a name's values.
+
+    Cheap checks choose the patterns to try. The search ends with the first pattern that finds a value.
+    """
     if len(name) > MAX_NAME or not is_secret_name(name):
         return
     before = text[max(begin - 60, 0) : begin]

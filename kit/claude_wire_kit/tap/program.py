@@ -65,7 +65,7 @@ OWN = [
     *("SEGV", "BUS", "FPE", "ILL", "TRAP", "ABRT", "SYS", "WINCH", "URG"),
 ]
 PASSED_ON = signal.valid_signals() - {getattr(signal, f"SIG{name}", 0) for name in OWN}
-#: ``si_code`` of a signal from the terminal. The CLI gets it itself, because it is in the same process group.
+#: ``si_code`` of a signal from the terminal. The CLI is in the same process group, so it also gets the signal.
 FROM_KERNEL = 0x80
 PR_SET_PDEATHSIG = 1
 
@@ -192,7 +192,7 @@ class Child:
         return self.status is not None
 
     def send(self, number: int) -> bool:
-        """Send a signal to the CLI; 0 only checks that it runs. Return True unless the CLI has already ended."""
+        """Send a signal to the CLI; the number 0 sends none. Return False if the CLI has already ended."""
         with self._reaping:  # the pid cannot be reused while the CLI is not reaped
             if self.status is None:
                 os.kill(self.pid, number)
@@ -268,7 +268,10 @@ class Pump:
                 self.close()
 
     def read(self) -> int:
-        """Read once, and write as much as possible. Returns the number of bytes read; 0 at the end, -1 for none now."""
+        """Read once, and write as much as possible.
+
+        Returns the number of bytes that were read: 0 at the end of the source, -1 if no bytes are available.
+        """
         if self._splices and self._full_since is None:
             try:
                 size = os.splice(self.source, self.target, SPLICE_BYTES, flags=_NOT_BLOCKING)
@@ -319,7 +322,7 @@ class Pump:
         except BlockingIOError:
             self._full_since = monotonic()
         except OSError:
-            self._copies = None  # splice does not support the target, or the target is closed: the next write tells
+            self._copies = None  # splice does not support the target, or the target is closed and the next write fails
         if size:
             self._recording.put_from(copy, size)
             if self._recording.is_over:
@@ -348,7 +351,7 @@ class Pump:
         self._size += len(data)
 
     def read_rest(self) -> None:
-        """Read what the ended CLI left in its pipe, and stop. Processes that the CLI started may hold it open."""
+        """Read what the ended CLI left in its pipe, and stop. The CLI's children may keep the pipe open."""
         self._copies = None
         if self.source >= 0:
             left = _size(self.source)
@@ -406,7 +409,7 @@ _F_SETPIPE_SZ = 1031
 
 
 def _never_blocks(fd: int) -> bool:
-    """Make a pipe or a socket non-blocking; a file never blocks. Returns False for a terminal, whose mode is shared."""
+    """Make a pipe or a socket non-blocking. Return False for a terminal, whose mode other programs share."""
     mode = os.fstat(fd).st_mode
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
         os.set_blocking(fd, False)
@@ -429,7 +432,7 @@ def _widen(fd: int) -> None:
 
 
 class Relay:
-    """Runs the pumps until the CLI ended and the host has all of its output."""
+    """Runs the pumps until the CLI has ended and the host has all of its output."""
 
     def __init__(self, child: Child, pumps: list[Pump], recording: Recording | None) -> None:
         self._child = child

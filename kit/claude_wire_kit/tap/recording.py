@@ -18,9 +18,8 @@ FILE_BYTES = 1024 * 1024 * 1024
 #: The interpreter's switch interval in seconds. It limits how long the redacting thread can delay the relay.
 SWITCH_SECONDS = 0.0002
 
-#: A stream's name is its descriptor in the CLI.
+#: The streams, named by their descriptors in the CLI.
 STDIN, STDOUT, STDERR = 0, 1, 2
-
 
 #: Maximum bytes of chunks waiting to be redacted. Above it, the recording ends.
 WAITING_BYTES = 64 * 1024 * 1024
@@ -50,7 +49,7 @@ class Recording:
         os.mkdir(folder, 0o700)
         #: True once the recording ended: everything is written, and more data is ignored.
         self.is_over: bool = False
-        #: A descriptor that gets a byte once everything is written. If it is -1, :meth:`end` writes everything itself.
+        #: A thread that writes the recording sends a byte to this descriptor at its end. -1 for none.
         self.wake: int = -1
         self._say = say
         self._began = began
@@ -113,7 +112,7 @@ class RedactedRecording(Recording):
 
     def _begin(self, argv: list[str]) -> None:
         self._queue: SimpleQueue[tuple[int, bytes, float] | int] = SimpleQueue()
-        # How many bytes were put into the queue and taken from it so far. Only one thread changes each number.
+        # Counts of bytes. The relay adds to `_put`, and the thread that redacts adds to `_taken`.
         self._put = self._taken = 0
         sys.setswitchinterval(SWITCH_SECONDS)
         Thread(target=self._run, args=(argv,), daemon=True).start()

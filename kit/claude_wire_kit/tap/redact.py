@@ -28,7 +28,7 @@ from claude_wire_kit.tap.secrets import MASK, is_token_over, masked_text
 #: Maximum size of a line in bytes.
 LINE_BYTES = 16 * 1024 * 1024
 
-#: Fields that are not masked in an unknown object.
+#: Fields of an unknown object to keep.
 _TAGS = ("type", "subtype", "role")
 _TAG = re.compile(r"[a-z][a-z_/-]{0,60}")
 #: Fields of a stream event that contain a piece of text, and the fields of this piece that are ids or names.
@@ -108,8 +108,11 @@ def _mask_pieces(plain: dict[str, Any]) -> None:
 
 
 def _mask(value: Any, *, numbers: bool = True, keys: bool = False) -> Any:
-    """Mask all strings in a value, and set numbers to 0 unless ``numbers`` is False. With ``keys``, also mask keys that
-    contain characters other than letters and ``_``.
+    """Mask all strings in a value.
+
+    Args:
+        numbers: set numbers to 0.
+        keys: mask keys that contain characters other than letters and ``_``.
     """
     match value:
         case dict():

@@ -209,7 +209,7 @@ _HINTS = [
     ("cookie", len(KINDS)),
     *((hint, index) for index, (hints, _) in enumerate(COMMANDS.values(), len(KINDS) + 1) for hint in hints),
 ]
-#: Indices of the patterns that match a single word, without its context.
+#: Indices of the patterns that need only the secret itself, without the words around it.
 _ONE_WORD = {
     index
     for index, (hints, pattern) in enumerate(KINDS.values())
@@ -217,7 +217,7 @@ _ONE_WORD = {
 }
 _ONE_WORD_HINTS = [(hint, _KINDS[index]) for hint, index in _HINTS if index in _ONE_WORD]
 _TOKENS = [(hint, re.compile(pattern)) for hints, pattern in GITLEAKS.values() for hint in hints]
-#: Long words. Some of them look random.
+#: Long words, which may be random keys.
 _WORD = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,6}")
 _LONG = re.compile(r"[^\s\"'`<>(),;\\]{16,}")
 #: A hash, which is not a secret after a word such as ``commit`` or ``sha256``.

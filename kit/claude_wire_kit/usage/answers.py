@@ -6,7 +6,7 @@
     from claude_wire_kit.usage import Answers
 
     answers = Answers()
-    for path in paths:                      # those of sessions, and those of their subagents
+    for path in paths:                      # the files of sessions and of their subagents
         for record in read(path):
             answers.add(record)
     print(answers.models)
@@ -14,12 +14,12 @@
 A transcript has one line for each content block of an answer, and each of these lines has the whole answer's usage. A
 forked session's file has copies of these lines. So these rules apply:
 
-1. An answer is identified by its message id and its request id. If the request id is missing, the message id alone
-   identifies it; if the message id is missing, the ``uuid`` of the line does.
+1. The message id and the request id together identify an answer. If the request id is missing, the message id alone
+   identifies the answer. If the message id is missing, the ``uuid`` of the line identifies it.
 2. Within a file, an answer's last line counts. Some CLIs write a line before the answer is complete, and then
    ``output_tokens`` grows from line to line.
-3. If several files have the answer, the original counts, not a copy, which has a ``requestSessionId``. Among equals,
-   the last file in path order counts. An answer belongs to the session in which it was requested.
+3. If several files have the answer, the original counts, not a copy, which has a ``requestSessionId``. Among several
+   originals or several copies, the last file in path order counts. An answer belongs to the session that requested it.
 4. Lines of the model ``<synthetic>`` do not count, because the CLI wrote them and not a model.
 
 This module reads no files: it takes records and returns sums. :mod:`.prices` calculates the cost.
@@ -189,5 +189,5 @@ def digest_of(ids: bytes) -> bytes:
 def _count(number: object) -> int:
     if isinstance(number, float) and number.is_integer():
         number = int(number)
-    # Numbers that do not fit into 64 bits count as 0, just as when records are read as Arrow columns.
+    # A number that does not fit into 64 bits counts as 0, as in the Arrow columns of `usage.rows`.
     return min(max(number, 0), MAX_TOKENS) if isinstance(number, int) and number < 2**63 else 0

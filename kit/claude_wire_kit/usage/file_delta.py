@@ -18,8 +18,8 @@ from claude_wire_kit.usage.rows import answers_in
 #: If this many bytes before the old end are still the same, the file grew and was not replaced.
 TAIL_BYTES = 256
 
-#: A file is searched for a ``cost-state`` from its end, in blocks. The first block is small, because the last lines
-#: usually have one. A ``cost-state`` of more than ``MAX_COST_BYTES`` may be missed.
+#: The search for a ``cost-state`` begins at the end of a file, and reads blocks. The first block is small, because the
+#: last lines usually have one. The search may miss a ``cost-state`` of more than ``MAX_COST_BYTES``.
 FIRST_BYTES, BLOCK_BYTES, MAX_COST_BYTES = 1 << 16, 1 << 20, 1 << 16
 
 #: A ``.meta.json`` above this size is not read.
@@ -56,8 +56,8 @@ class FileDelta:
     Attributes:
         part: the new part, with the last line even if it is incomplete.
         state: size, modification time in nanoseconds, inode, offset and tail. The offset is the end of the last
-            complete line. It is 0 if an incomplete line after it has an answer: that line may read otherwise when it
-            is complete, so the whole file must be read again.
+            complete line. It is 0 if an incomplete line follows and has an answer: the complete line may have another
+            answer, so the next delta reads the whole file again.
         cost: the last ``cost-state`` in the new part, as the JSON ``[total, {model: cost}]``. None if there is none.
         session: the id of the session that ``cost`` belongs to.
         bytes_read: the number of bytes read so far, not counting what the caller reads from ``part``.
@@ -146,7 +146,7 @@ def _cost_state(line: bytes) -> _CostState | CostStateRecord | None:
     try:
         return _COST_STATE.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        # This is another type of record, or it contains something that only the record decoder accepts, such as a lone
+        # This is another type of record, or the line has a value that only the record decoder accepts, such as a lone
         # surrogate.
         records = Decoder(Record).feed(line)
         return next((record for record in records if isinstance(record, CostStateRecord)), None)

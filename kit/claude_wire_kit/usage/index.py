@@ -69,7 +69,7 @@ CREATE TABLE sums (file INT, session INT, model INT, quarter INT, step INT, answ
   PRIMARY KEY (file, session, model, quarter, step)) WITHOUT ROWID;
 PRAGMA user_version = {VERSION};
 """
-# This is not in the schema, because inserting the first answers is faster without it.
+# Created after the first answers were inserted, which is faster.
 _INDEX = "CREATE INDEX IF NOT EXISTS answers_by_key ON answers (key, file, copied)"
 # Within a file, an original replaces a copy, and a later line replaces an earlier one.
 _INSERT = f"""
@@ -90,7 +90,7 @@ FROM answers a WHERE file IN (SELECT file FROM touched) AND NOT EXISTS (
 GROUP BY 1, 2, 3, 4, 5
 """
 _SHARING = "SELECT DISTINCT b.file FROM answers a JOIN answers b ON b.key = a.key WHERE a.file = ?"
-#: If an OperationalError's text contains one of these words, it does not mean that the index is damaged.
+#: An OperationalError with one of these words in its text does not mean that the index is damaged.
 _NO_DAMAGE = ("locked", "busy", "readonly", "read-only", "disk", "full", "unable to open", "I/O", "interrupted")
 #: The columns to group by, besides model and price step. A subagent's file belongs to its session's project.
 _GROUPS = {
@@ -315,7 +315,7 @@ class UsageIndex:
     # --- the file of the index ----------------------------------------------------------------------------------------
 
     def _safely(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Update the index, then run ``work``. A damaged index is rebuilt, or if that fails, not used."""
+        """Update the index, then run ``work``. Rebuild a damaged index; if that fails, continue in memory."""
         for mend in (self._rebuild, self._do_without):
             try:
                 return work(self._refreshed())
@@ -468,7 +468,7 @@ class UsageIndex:
         try:
             names = [os.fsencode(change.news.part.path) for change in group]
             found = answers_in([change.news.part for change in group])
-            if len(group) == 1:  # its path is not needed to find its answers, so the path does not need to be UTF-8
+            if len(group) == 1:  # one file: its answers are found without its path, which may not be UTF-8
                 yield group[0], next(iter(found.values()), none)
                 return
             for name in names:
@@ -484,7 +484,9 @@ class UsageIndex:
     def _take(self, db: sqlite3.Connection, group: list[_Change], *, alone: bool) -> set[int]:
         """Store the answers in the new part of each file. Return the ids of the files whose sums change.
 
-        With ``alone``, the index does not have other files with the same answers.
+        Args:
+            group: the new and changed files.
+            alone: True if the index had no files before. Then only new files can have the same answers.
         """
         touched: set[int] = set()
         ids: list[int] = []

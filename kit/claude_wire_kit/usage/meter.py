@@ -113,10 +113,9 @@ class UsageMeter:
     without a result, as at the end of a stream that was cut off, is not counted, because its usage is not known.
 
     The meter adds a result's ``model_usage_since_last_result``, which is also correct for a resumed or forked session.
-    Results of older CLIs and other dialects lack this field. For them, the meter adds the growth of the
-    session's running totals since its previous result. So with these, the first result of a resumed session counts all
-    of the earlier usage, unless this meter already counted it. If a running total shrank, the CLI started again at
-    zero.
+    Results of older CLIs and other dialects lack this field. For these results, the meter adds the growth of the
+    session's running totals since the previous result. So the first such result of a resumed session counts all of the
+    earlier usage, unless this meter already counted it. If a running total shrank, the CLI started again at zero.
 
     Results include the CLI's own requests, such as for compaction and titles. Transcripts on disk do not.
 
