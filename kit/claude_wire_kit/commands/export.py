@@ -9,33 +9,28 @@ import click
 
 from claude_wire.support import printable
 from claude_wire_kit.commands.shared.failure import Failure
-from claude_wire_kit.commands.shared.folders import files_of_project, takes_folder, takes_project
-from claude_wire_kit.commands.shared.period import Period, takes_period
 from claude_wire_kit.commands.shared.progress import Progress
+from claude_wire_kit.commands.shared.selection import Selection, takes_selection
 from claude_wire_kit.commands.shared.sources import display_name
 
 TABLES = ["messages", "blocks", "usage", "results", "answers"]
 
 
 @click.command()
-@takes_folder
+@takes_selection
 @click.option("-o", "--output", metavar="DIR", required=True, help="A new or empty folder.")
 @click.option("--table", type=click.Choice(TABLES), default="messages", show_default=True, help="Which table.")
 @click.option("--format", "form", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
-@takes_period
-@takes_project
 @click.option("--by", type=click.Choice(["day"]), help="Write a folder for each day: day=2026-11-23.")
 @click.option("--tz", "zone", metavar="ZONE", default="UTC", show_default=True, help="Time zone for day boundaries.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads (default: one for each processor, at most 8)."
 )
 def export(
-    folder: str,
+    selection: Selection,
     output: str,
     table: str,
     form: str,
-    period: Period,
-    project: str | None,
     by: str | None,
     zone: str,
     jobs: int | None,
@@ -69,16 +64,20 @@ def export(
         raise Failure(str(error)) from error
     most = min(8, os.cpu_count() or 1)
     kinds: Any = {"table": table, "format": form, "by_day": by is not None, "zone": zone}
-    paths = folder if project is None else files_of_project(folder, project)
     try:
         with Progress("writing") as progress:
             done = table_files.export(
-                paths, output, **kinds, within=period.bounds(), jobs=jobs or most, on_part=progress.show
+                selection.files(),
+                output,
+                **kinds,
+                within=selection.period.bounds(),
+                jobs=jobs or most,
+                on_part=progress.show,
             )
     except (OSError, ValueError) as error:
         raise Failure(f"nothing was exported: {printable(str(error), keep='')}") from error
     if said := done.report.warning:
         click.echo(f"note: {printable(said, keep='')}", err=True)
     if not done.rows:
-        click.echo(f"note: no {table} found in {printable(folder, keep='')}", err=True)
+        click.echo(f"note: no {table} found in {printable(selection.folder, keep='')}", err=True)
     click.echo(f"{done.rows:,} rows of {table} in {done.files:,} files below {display_name(output)}")

@@ -13,11 +13,10 @@ from claude_wire.support import moment, one_line, printable
 from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.sessions import session_files, session_info
 from claude_wire_kit.commands.sessions import headline, resume_line, session_as_json
-from claude_wire_kit.commands.shared.folders import narrowed, takes_folder, takes_project
 from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.options import takes_json
-from claude_wire_kit.commands.shared.period import Period, takes_period
 from claude_wire_kit.commands.shared.progress import Progress
+from claude_wire_kit.commands.shared.selection import Selection, takes_selection
 from claude_wire_kit.survey.search import Pattern, Role, Said, files_of, said_in
 from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
 
@@ -44,15 +43,13 @@ class _Found(NamedTuple):
 
 @click.command()
 @click.argument("pattern")
-@takes_folder
+@takes_selection
 @click.option(
     "--role", "roles", multiple=True, type=click.Choice(get_args(Role)), help="Search only the words of this role."
 )
 @click.option(
     "--tool", "tools", multiple=True, metavar="NAME", help="Search only the input and the results of this tool."
 )
-@takes_period
-@takes_project
 @click.option("-i", "--ignore-case", is_flag=True, help="Ignore upper and lower case.")
 @click.option("-F", "--fixed-strings", is_flag=True, help="PATTERN is plain text, not a regular expression.")
 @click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="Number of sessions.")
@@ -60,11 +57,9 @@ class _Found(NamedTuple):
 @takes_json
 def search(
     pattern: str,
-    folder: str,
+    selection: Selection,
     roles: tuple[Role, ...],
     tools: tuple[str, ...],
-    period: Period,
-    project: str | None,
     ignore_case: bool,
     fixed_strings: bool,
     newest: int,
@@ -89,12 +84,11 @@ def search(
         wanted = Pattern.of(pattern, fixed=fixed_strings, ignore_case=ignore_case)
     except ValueError as error:
         raise click.BadParameter(f"{one_line(str(error))}.", param_hint="PATTERN") from error
-    search = _Search(wanted, set(roles), set(tools), project, period, most)
+    search = _Search(wanted, set(roles), set(tools), selection, most)
     width = terminal_width()
     found: list[_Found] = []
-    inside = narrowed(folder, project)
     with Progress("searching") as progress:
-        for each in search.sessions(inside, progress) if inside is not None else ():
+        for each in search.sessions(progress):
             found.append(each)
             if not as_json:
                 progress.hide()
@@ -104,7 +98,7 @@ def search(
     if as_json:
         print_json({"sessions": [found_as_json(each) for each in found]})
     if not found:
-        click.echo(f"note: nothing found in {printable(folder, keep='')}", err=True)
+        click.echo(f"note: nothing found in {printable(selection.folder, keep='')}", err=True)
         click.get_current_context().exit(1)
 
 
@@ -112,13 +106,13 @@ class _Search(NamedTuple):
     pattern: Pattern
     roles: set[Role]
     tools: set[str]
-    project: str | None
-    period: Period
+    selection: Selection
     #: Maximum number of matches to show for a session.
     most: int
 
-    def sessions(self, folder: str, progress: Progress) -> Iterator[_Found]:
-        paths = session_files(folder, newest_first=True)
+    def sessions(self, progress: Progress) -> Iterator[_Found]:
+        inside, project = self.selection.narrowed, self.selection.project
+        paths = [] if inside is None else session_files(inside, newest_first=True)
         for number, path in enumerate(paths):
             progress.show(number, len(paths))
             found = self._matches(path)
@@ -128,17 +122,18 @@ class _Search(NamedTuple):
                 session = session_info(path)
             except OSError:  # the file was deleted in the meantime
                 continue
-            if self.project is None or session.project == self.project:
+            if project is None or session.project == project:
                 yield _Found(session, *found)
 
     def _takes(self, said: Said) -> bool:
         if (self.roles and said.role not in self.roles) or (self.tools and said.tool not in self.tools):
             return False
-        return not self.period.is_limited or self.period.has(when := moment(said.time), when)
+        period = self.selection.period
+        return not period.is_limited or period.has(when := moment(said.time), when)
 
     def _may_be_in(self, path: Path) -> bool:
         # The CLI appends to a file, so a file that last changed before the period has no record in the period.
-        return not self.period.begins_after(path.stat().st_mtime) and self.pattern.may_be_in(path)
+        return not self.selection.period.begins_after(path.stat().st_mtime) and self.pattern.may_be_in(path)
 
     def _matches(self, session: Path) -> tuple[list[_Match], int]:
         matches: list[_Match] = []

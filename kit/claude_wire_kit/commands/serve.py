@@ -92,14 +92,13 @@ def _config(path: str | None) -> Config:
 
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     wanted = path or os.path.join(home, "claude-wire", "serve.toml")
+    shown = printable(wanted, keep="")
     try:
         return load_config(wanted)
-    except FileNotFoundError as error:
-        if path is not None:
-            raise Failure(f"{printable(wanted, keep='')}: {error.strerror}") from error
-        return _config_here(printable(wanted, keep=""))
     except OSError as error:
-        raise Failure(f"{printable(wanted, keep='')}: {error.strerror}") from error
+        if path is None and isinstance(error, FileNotFoundError):
+            return _config_here(shown)
+        raise Failure(f"{shown}: {error.strerror}") from error
     except ValueError as error:
         raise Failure(printable(str(error))) from error
 

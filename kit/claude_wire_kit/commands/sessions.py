@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 from pathlib import Path
@@ -15,10 +16,9 @@ import click
 from claude_wire.support import one_line, printable, prose
 from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.files import read_small
-from claude_wire_kit.commands.shared.folders import resume_command, sessions_in, takes_folder, takes_project
 from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.options import takes_json
-from claude_wire_kit.commands.shared.period import Period, takes_period
+from claude_wire_kit.commands.shared.selection import Selection, takes_selection
 from claude_wire_kit.terminal.columns import fitted, shortened, terminal_width
 
 #: If the output is not a terminal, a title or a prompt is cut to this many characters.
@@ -34,18 +34,14 @@ SOON = timedelta(days=7)
 
 
 @click.command()
-@takes_folder
+@takes_selection
 @click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="Number of sessions.")
 @click.option("--all", "show_all", is_flag=True, help="Show all sessions.")
-@takes_period
-@takes_project
 @takes_json
 def sessions(
-    folder: str,
+    selection: Selection,
     newest: int,
     show_all: bool,
-    period: Period,
-    project: str | None,
     as_json: bool,
 ) -> None:
     """List the sessions on disk, the newest first.
@@ -62,13 +58,13 @@ def sessions(
 
     The keys of --json are on the page "Use the command" of the documentation.
     """
-    chosen = sessions_in(folder, project, newest_first=True)
-    in_period = (session for session in chosen if period.has(session.started, session.ended))
-    days, now = _days_kept(folder), datetime.now(timezone.utc)
+    has = selection.period.has
+    found = (each for each in selection.sessions(newest_first=True) if has(each.started, each.ended))
+    days, now = _days_kept(selection.folder), datetime.now(timezone.utc)
     width = terminal_width()
     number = -1
     as_objects: list[dict[str, Any]] = []
-    for number, session in enumerate(islice(in_period, None if show_all else newest)):
+    for number, session in enumerate(islice(found, None if show_all else newest)):
         end = _kept_until(session, days)
         goes_soon = end is not None and end - now <= SOON
         if as_json:
@@ -87,7 +83,7 @@ def sessions(
     if as_json:
         print_json({"sessions": as_objects})
     if number < 0:
-        click.echo(f"note: no sessions found in {printable(folder, keep='')}", err=True)
+        click.echo(f"note: no sessions found in {printable(selection.folder, keep='')}", err=True)
 
 
 def _title(session: SessionInfo) -> str:
@@ -98,6 +94,14 @@ def headline(session: SessionInfo) -> str:
     """Return a session's end time, size and title."""
     ended = "(no time)" if session.ended is None else _local(session.ended)
     return f"{ended}  {shortened(session.size, ' ')}B  {_line(_title(session))}"
+
+
+def resume_command(session: str, project: str | None) -> str:
+    """Return the shell command that resumes a session. It may contain control characters: escape it before printing."""
+    # Join an id that begins with a dash to the flag. Otherwise the CLI would treat the id as an option.
+    resume = f"claude --resume{'=' if session.startswith('-') else ' '}{shlex.quote(session)}"
+    change = "cd --" if project is not None and project.startswith("-") else "cd"
+    return resume if project is None else f"{change} {shlex.quote(project)} && {resume}"
 
 
 def resume_line(session: SessionInfo) -> str:

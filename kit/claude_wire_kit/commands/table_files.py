@@ -95,18 +95,18 @@ def export(
     planned = parts(paths, PART_BYTES)
     parent, name = os.path.split(target)
     made = _make(parent)
-    beside = None
+    unfinished = None
     try:
         # Cut the name, because the temporary name is longer, and a name may have at most 255 bytes.
-        beside = tempfile.mkdtemp(prefix=f".{name[:40]}.", suffix=".partial", dir=parent)
-        write = _Writer(beside, format, zone if by_day else None, within)
+        unfinished = tempfile.mkdtemp(prefix=f".{name[:40]}.", suffix=".partial", dir=parent)
+        write = _Writer(unfinished, format, zone if by_day else None, within)
         with ThreadPoolExecutor(jobs) as pool:
             done = _export(table, planned, write, pool, on_part)
-        os.replace(beside, target)
+        os.replace(unfinished, target)
         return done
     except BaseException:
-        if beside is not None:
-            shutil.rmtree(beside, ignore_errors=True)
+        if unfinished is not None:
+            shutil.rmtree(unfinished, ignore_errors=True)
         for each in made:
             with suppress(OSError):  # another program put a file into the folder
                 os.rmdir(each)

@@ -10,11 +10,10 @@ import click
 
 from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
-from claude_wire_kit.commands.shared.folders import projects_folder, takes_folder, takes_project
 from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.options import takes_json
-from claude_wire_kit.commands.shared.period import Period, takes_period
 from claude_wire_kit.commands.shared.progress import Progress
+from claude_wire_kit.commands.shared.selection import Selection, projects_folder, takes_selection
 from claude_wire_kit.terminal.columns import Column, laid_out, printed, shortened, terminal_width
 from claude_wire_kit.usage.index import PERIODS, By, OwnCost, UsageIndex
 from claude_wire_kit.usage.prices import PRICES, Prices
@@ -38,10 +37,8 @@ Sums = dict[str, dict[str, AnswerTotals]]
 
 
 @click.command()
-@takes_folder
+@takes_selection
 @click.option("--by", type=click.Choice(get_args(By)), default="day", show_default=True, help="Group rows by this.")
-@takes_period
-@takes_project
 @click.option("--tz", "zone", metavar="ZONE", help="Time zone for day boundaries (default: local).")
 @click.option("--prices", "prices_file", metavar="FILE", help="Prices in LiteLLM's format, instead of those built in.")
 @takes_json
@@ -49,10 +46,8 @@ Sums = dict[str, dict[str, AnswerTotals]]
 @click.option("--prune", is_flag=True, help="Forget deleted transcripts.")
 @click.option("--no-index", is_flag=True, help="Read all files, and keep nothing for the next time.")
 def usage(
-    folder: str,
+    selection: Selection,
     by: By,
-    period: Period,
-    project: str | None,
     zone: str | None,
     prices_file: str | None,
     as_json: bool,
@@ -78,6 +73,7 @@ def usage(
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
+    folder, project, period = selection
     prices = PRICES if prices_file is None else _load(prices_file)
     with (
         Progress("reading transcripts") as progress,
@@ -88,7 +84,7 @@ def usage(
                 index.prune()
             bounds: Any = {"since": period.first, "until": period.last, "zone": period.zone}
             sums = index.sums(by, **bounds, project=project, prices=prices)
-            own = {} if period.is_limited or project else index.own_costs()
+            own = {} if selection.is_limited else index.own_costs()
         except OSError as error:
             raise Failure(f"{printable(folder, keep='')} cannot be read: {error.strerror}") from error
         progress.hide()
@@ -106,7 +102,7 @@ def usage(
                 err=True,
             )
         elif not sums:
-            where = " within --since, --until and --project" if period.is_limited or project else ""
+            where = " within --since, --until and --project" if selection.is_limited else ""
             click.echo(f"note: no model responses found in {printable(folder, keep='')}{where}", err=True)
     if as_json:
         print_json(usage_as_json(by, sums, own, index, prices))

@@ -22,7 +22,7 @@ from click.testing import Result
 
 from claude_wire.transcripts import find_sessions
 from claude_wire_kit.commands.app import cli
-from claude_wire_kit.commands.shared.folders import resume_command
+from claude_wire_kit.commands.sessions import resume_command
 from claude_wire_kit.survey.search import BLOCK_BYTES, Pattern, said_in
 from claude_wire_kit.terminal.columns import cell_count
 from cli_lines import line
