@@ -158,10 +158,8 @@ class Story:
             case e.TurnComplete():
                 self._complete(event)
             case e.SessionStarted():
-                self.facts.folder, self.facts.version = (
-                    self.facts.folder or event.folder,
-                    self.facts.version or event.version,
-                )
+                self.facts.folder = self.facts.folder or event.folder
+                self.facts.version = self.facts.version or event.version
                 self.facts.see_model(event.model)
             case e.Answer():
                 self.facts.see(event.at)

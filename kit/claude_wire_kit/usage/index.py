@@ -394,17 +394,15 @@ class UsageIndex:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version and version != VERSION:
             raise sqlite3.DatabaseError(f"it is of version {version}, not {VERSION}")
+        known: object = None
         if version:
             check_digest(db, "sums")
             files = db.execute("SELECT path, size, mtime, inode FROM files WHERE NOT gone")
-            if found == {path: tuple(state) for path, *state in files}:
-                return self._list_gone(db)
-        db.execute("BEGIN IMMEDIATE")
-        with db:
-            self._update(db, found)
-        return self._list_gone(db)
-
-    def _list_gone(self, db: sqlite3.Connection) -> None:
+            known = {path: tuple(state) for path, *state in files}
+        if found != known:
+            db.execute("BEGIN IMMEDIATE")
+            with db:
+                self._update(db, found)
         self.gone = [self._path(path) for (path,) in db.execute("SELECT path FROM files WHERE gone ORDER BY path")]
 
     def _update(self, db: sqlite3.Connection, found: dict[bytes, tuple[int, int, int]]) -> None:
