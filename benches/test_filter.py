@@ -194,21 +194,33 @@ def test_text(contest: Contest, at_random: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("variation", workloads.VARIATIONS)
-def test_text_of_made_traffic(contest: Contest, variation: str) -> None:
-    """``coalesce=True`` for generated traffic: three sessions with text, thinking, tool input and whole messages."""
-    data = workloads.made(variation)
+def made_text(contest: Contest, name: str, data: bytes, claim: float | None = None) -> None:
+    """Measure ``coalesce=True`` on generated traffic, in chunks of 64 KiB. ``claim`` is in GB/s."""
     passes = max(1, 5_000_000 // len(data))
     chunks = workloads.chunks(data) * passes
 
     contest(
-        f"feed, coalesce=True, {variation}",
+        f"feed, coalesce=True, {name}",
         workloads.count(data) * passes,
         feeding(chunks, lambda: claude_wire.Decoder(coalesce=True)),
         faster_than={"claude_wire without coalesce=": (feeding(chunks), None)},
-        rate=(len(data) * passes, None),
+        rate=(len(data) * passes, claim),
         rounds=5,
     )
+
+
+@pytest.mark.parametrize("variation", workloads.VARIATIONS)
+def test_text_of_made_traffic(contest: Contest, variation: str) -> None:
+    """``coalesce=True`` for generated traffic: three sessions with text, thinking, tool input and whole messages."""
+    made_text(contest, variation, workloads.made(variation))
+
+
+@pytest.mark.parametrize("sessions", [1, 2])
+@pytest.mark.parametrize("variation", ["ASCII", "CJK", "spaces and escapes as Python writes them"])
+def test_text_of_made_deltas(contest: Contest, variation: str, sessions: int) -> None:
+    """``coalesce=True`` for generated deltas alone: of one session, or of two that take turns at random."""
+    data = workloads.made(variation, sessions=sessions, deltas_only=True)
+    made_text(contest, f"deltas of {sessions} session{'s' * (sessions > 1)}, {variation}", data, claim=4)
 
 
 def compare(contest: Contest, name: str, lines: int, streams: list[list[bytes]], claim: float = 1.05) -> None:

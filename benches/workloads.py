@@ -132,13 +132,14 @@ VARIATIONS: dict[str, dict[str, Any]] = {
 
 
 @cache
-def made(variation: str) -> bytes:
+def made(variation: str, *, sessions: int = 3, deltas_only: bool = False) -> bytes:
     """Return 1,600 lines of generated traffic.
 
     They have no halves of surrogate pairs, which most peers refuse, and all have a ``uuid``, without which
     claude-agent-sdk refuses a line.
     """
-    found = traffic.traffic(7, lines=DIFFERENT, sessions=3, halves=False, **VARIATIONS[variation])
+    options = VARIATIONS[variation] | {"sessions": sessions, "deltas_only": deltas_only}
+    found = traffic.traffic(7, lines=DIFFERENT, halves=False, **options)
     return b"".join(line for line in lines(found) if b'"uuid"' in line)
 
 
