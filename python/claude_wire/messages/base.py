@@ -184,6 +184,8 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=Tr
     repr_unwraps = ""
     """A field that a repr omits, because attributes in :attr:`repr_first` show its content; empty for none."""
 
+    # `dict(message)` raises Python's own TypeError. A better text would need `__iter__` or `keys`: with `__iter__` a
+    # message is an Iterable, which pandas takes apart like a list, and `hasattr(message, "keys")` would raise.
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object as plain Python objects, with the same keys as on the wire."""
         plain: dict[str, Any] = to_plain(self)

@@ -447,7 +447,11 @@ class Session:
         return from_dict(StatusMessage, await self.request(GetStatusRequest()))
 
     async def set_model(self, model: str | None) -> SetModelResponse:
-        """Change the model for later turns. None: the session's default. See :class:`SetModelRequest`."""
+        """Change the model for later turns. None: the session's default.
+
+        The CLI accepts any name. If there is no such model, the next turn fails: :meth:`ask` raises an
+        :class:`~claude_wire.errors.ApiError` with the ``status`` 404. ``info.models`` lists models of the session.
+        """
         if model is not None and not (isinstance(model, str) and model):
             raise TypeError(f"model must be a model's name, or None for the default, not {shown(model)}")
         return await self.request(SetModelRequest(model=model))

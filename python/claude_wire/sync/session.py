@@ -162,7 +162,7 @@ class Session:
         return self._thread.call(self.session.interrupt, cancel_queued=cancel_queued)
 
     def set_model(self, model: str | None) -> SetModelResponse:
-        """Change the model for later turns. None: the session's default."""
+        """Change the model for later turns. None: the session's default. With an unknown name the next turn fails."""
         return self._thread.call(self.session.set_model, model)
 
     def set_permission_mode(self, mode: PermissionMode) -> SetPermissionModeResponse:
