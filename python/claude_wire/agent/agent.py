@@ -130,7 +130,7 @@ class Agent:
 
 
 def service_of(agent: Agent, options: AgentOptions | None = None) -> Service:
-    """Create the service for one run of an agent.
+    """Create the service that connects an agent to one host.
 
     Args:
         options: the command line; None: ``agent.options``.

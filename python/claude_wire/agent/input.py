@@ -56,7 +56,7 @@ MAX_TYPE_CHARS = 64
 MAX_DIGITS = 4000
 
 #: The messages that an agent handles.
-Taken = UserMessage | ControlRequest | ControlResponse | ControlCancelRequest
+Accepted = UserMessage | ControlRequest | ControlResponse | ControlCancelRequest
 
 _TYPE = re.compile(rf'"type"\s*:\s*"(\w{{1,{MAX_TYPE_CHARS}}})"')
 #: A request id that is neither a text nor a number is replaced by this prefix and the id as JSON, until the answer is
@@ -78,7 +78,7 @@ class WrongLine(Exception):
     """A line ends the CLI. The exception's text is what the CLI writes to its standard error."""
 
 
-def taken(message: Any, *, strict: bool = False) -> Taken | None:
+def accept(message: Any, *, strict: bool = False) -> Accepted | None:
     """Return the message that the agent must handle for a decoded line, or None if the line is ignored.
 
     Args:
@@ -211,7 +211,7 @@ def _in_javascript(value: object) -> str:
     return "[object Object]" if isinstance(value, dict) else json.dumps(value)[:MAX_TYPE_CHARS]
 
 
-def joined(prompts: list[UserMessage], between: str) -> UserMessage:
+def join_prompts(prompts: list[UserMessage], between: str) -> UserMessage:
     """Join waiting prompts into one prompt, which gets the last prompt's uuid.
 
     If all content is text, the texts are joined with ``between``; otherwise the result has the blocks of all prompts.

@@ -52,8 +52,8 @@ from uuid import uuid4
 
 import msgspec
 
-from claude_wire.agent.input import Taken, WrongLine, joined, taken, with_original_id
-from claude_wire.agent.session import AgentSession, TurnRecord, filled, now
+from claude_wire.agent.input import Accepted, WrongLine, accept, join_prompts, with_original_id
+from claude_wire.agent.session import AgentSession, TurnRecord, fill_missing, now
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
 from claude_wire.dialects import STREAM_JSON, Connection, Dialect
@@ -231,14 +231,14 @@ class AgentProtocol:
         """Handle bytes from the host. Drop bytes after a wrong line, and after the end of input."""
         if not self._input_ended:
             for message in self._decoder.feed(data):
-                self._see(message)
+                self._receive(message)
         return self._take_events()
 
     def end_input(self) -> list[Event]:
         """Handle the end of the input. Waiting prompts are still answered."""
         if not self._input_ended:
             for message in self._decoder.close():
-                self._see(message)
+                self._receive(message)
         if not self._input_ended:
             self._input_ended = True
             self._begin_next()
@@ -248,23 +248,23 @@ class AgentProtocol:
         events, self._events = self._events, []
         return events
 
-    def _see(self, message: Any) -> None:
+    def _receive(self, message: Any) -> None:
         if self._input_ended:
             return
         try:
-            meant = self.connection.from_host(message)
+            translated = self.connection.from_host(message)
             self.write_first(self.connection.reply())
-            for one in meant:
-                given = taken(one, strict=self.dialect.strict)
-                if given is not None:
-                    self._take(given)
+            for one in translated:
+                accepted = accept(one, strict=self.dialect.strict)
+                if accepted is not None:
+                    self._handle(accepted)
         except WrongLine as wrong:
             self._events.append(InvalidInput(str(wrong)))
             self._wrong = self._input_ended = True
             self._queue.clear()
             self._begin_next()
 
-    def _take(self, message: Taken) -> None:
+    def _handle(self, message: Accepted) -> None:
         if isinstance(message, UserMessage):
             self._prompt(message)
         elif isinstance(message, ControlRequest) and isinstance(message.request, InterruptRequest):
@@ -327,7 +327,7 @@ class AgentProtocol:
         prompts = [one.prompt for one in batch]
         if self.dialect.names_session and prompts[-1].session_id:
             self.session.id = prompts[-1].session_id
-        turn = self.turn = TurnRecord(prompts, joined(prompts, "\n"), self.session.id)
+        turn = self.turn = TurnRecord(prompts, join_prompts(prompts, "\n"), self.session.id)
         self._lifecycle(prompts, "started")
         if turn.prompt.shouldQuery is not False:
             turn.context = [one.prompt for one in self._context]
@@ -391,7 +391,7 @@ class AgentProtocol:
         if uuids:
             given.update(user_message_uuid=uuids[-1], user_message_uuids=uuids)
         given.update(queued_turn_count=len(self._queue), result_index=self._results)
-        result = filled(result, given)
+        result = fill_missing(result, given)
         self.send(result)
         self._results += 1
         self._failed = result.is_error is True
@@ -412,7 +412,7 @@ class AgentProtocol:
             self._echo(prompt, now())
             self._lifecycle([prompt], "completed")
         if self.dialect.busy == "inject" and prompts:
-            prompts = [joined(prompts, "\n\n")]
+            prompts = [join_prompts(prompts, "\n\n")]
             self.send(InjectedMessage(message_count=len(injected), content_length=len(prompts[0].text)))
         return prompts
 

@@ -23,7 +23,7 @@ from claude_wire.agent.outcome import failure, result_of
 from claude_wire.agent.protocol import AgentProtocol, Finished, Interrupted, InvalidInput, TurnStarted, TurnStopped
 from claude_wire.agent.questions import Questions
 from claude_wire.agent.requests import HostRequests
-from claude_wire.agent.session import AgentSession, McpConnection, TurnRecord, added_up, filled
+from claude_wire.agent.session import AgentSession, McpConnection, TurnRecord, add_usage, fill_missing
 from claude_wire.agent.turn import PlainTurn, Turn
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
@@ -53,7 +53,7 @@ LAST_SECONDS = 5.0
 
 
 class Service:
-    """One run of an agent. :func:`~claude_wire.agent.agent.service_of` creates it.
+    """Connects an agent to one host. :func:`~claude_wire.agent.agent.service_of` creates it.
 
     Args:
         answer: the author's function.
@@ -327,7 +327,7 @@ class Service:
         """Return the result. Fields that are None get the turn's counts and costs."""
         spent, used, total = turn.spent.by_model, self.session.used, turn.spent.total
         for name, one in spent.items():
-            used[name] = added_up(used.get(name), one)
+            used[name] = add_usage(used.get(name), one)
         self.session.cost_usd += total.costUSD or 0
         given: dict[str, Any] = {
             "duration_api_ms": 0,
@@ -343,7 +343,7 @@ class Service:
             "permission_denials": turn.spent.denials,
             "model_usage_since_last_result": spent or None,
         }
-        return filled(result, given)
+        return fill_missing(result, given)
 
     async def _stop(self, turn: Turn, task: Task | None) -> None:
         """Cancel the author's function. If it does not end within :data:`CLEANUP_SECONDS`, end its turn anyway."""

@@ -239,21 +239,21 @@ class Spent:
 
     def add(self, used: ModelUsage, model: str) -> None:
         """Add token counts and costs of one model."""
-        self.by_model[model] = added_up(self.by_model.get(model), used)
+        self.by_model[model] = add_usage(self.by_model.get(model), used)
 
     @property
     def total(self) -> ModelUsage:
-        return reduce(added_up, self.by_model.values(), ModelUsage(inputTokens=0, outputTokens=0, costUSD=0.0))
+        return reduce(add_usage, self.by_model.values(), ModelUsage(inputTokens=0, outputTokens=0, costUSD=0.0))
 
 
-def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
+def add_usage(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
     if one is None:
         return other
     sums: dict[str, Any] = {name: (getattr(one, name) or 0) + (getattr(other, name) or 0) for name in _COUNTS}
     return ModelUsage(**sums)
 
 
-def filled(result: ResultMessage, given: dict[str, Any]) -> ResultMessage:
+def fill_missing(result: ResultMessage, given: dict[str, Any]) -> ResultMessage:
     """Return the result with these values in its fields that are None."""
     missing = {name: value for name, value in given.items() if getattr(result, name) is None}
     return msgspec.structs.replace(result, **missing)

@@ -175,9 +175,9 @@ class Child:
             # The shield stops cancellation by anyio and trio, but it does not stop asyncio's Task.cancel().
             with cancel_scope(shield=True):
                 ladder = (None, grace), (self.popen.terminate, grace), (self.popen.kill, max(grace, LAST_SECONDS))
-                for insist, seconds in ladder:
-                    if first and insist is not None:
-                        insist()
+                for send_signal, seconds in ladder:
+                    if first and send_signal is not None:
+                        send_signal()
                     until = monotonic() + seconds
                     ended = False
                     while not ended and monotonic() < until:
@@ -295,9 +295,9 @@ def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: flo
 
 def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
     # Wait without a limit after SIGKILL, because the process may take a while to end. Otherwise a zombie could remain.
-    for insist, seconds in (None, grace), (popen.terminate, grace), (popen.kill, None):
-        if insist is not None:
-            insist()
+    for send_signal, seconds in (None, grace), (popen.terminate, grace), (popen.kill, None):
+        if send_signal is not None:
+            send_signal()
         with suppress(subprocess.TimeoutExpired):
             popen.wait(seconds)
             break

@@ -83,8 +83,8 @@ class ArgumentFiles:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(os.fsencode(text))
         if self._user is not None:
-            for made in self._folder, path:
-                shutil.chown(made, self._user)
+            for created in self._folder, path:
+                shutil.chown(created, self._user)
         if self.argv[index] == text:
             self.argv[index - 1 : index + 1] = [by_file, path]
         else:

@@ -73,14 +73,14 @@ PLACES = {
 
 def _in_words(cls: type[T]) -> type[T]:
     """Decorate a class, so that the error for an unknown argument says what to write instead (:data:`PLACES`)."""
-    told = tells_where(PLACES, owner=cls.__name__)(cls.__init__)
+    checked_init = tells_where(PLACES, owner=cls.__name__)(cls.__init__)
 
-    @functools.wraps(told)
+    @functools.wraps(checked_init)
     def construct(self: T, *args: Any, **fields: Any) -> None:
         if args:
             example = f"{cls.__name__}(model=...), or {cls.__name__}(**fields) for a dict"
             raise TypeError(f"{cls.__name__} takes no positional arguments, but got {type_of(args[0])}: {example}")
-        told(self, **fields)
+        checked_init(self, **fields)
 
     setattr(cls, "__init__", construct)  # noqa: B010 - mypy refuses the assignment
     return cls

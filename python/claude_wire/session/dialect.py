@@ -140,8 +140,8 @@ class DialectAdapter:
             raise DialectError(dialect.name, "has no stream events, so a session takes no decoder with coalesce=")
         self.dialect: Dialect = dialect
         before = receiver.adapter
-        goes_on = before.connection if isinstance(before, DialectAdapter) and before.dialect is dialect else None
-        self.connection: Connection = goes_on or dialect.connect()
+        connection = before.connection if isinstance(before, DialectAdapter) and before.dialect is dialect else None
+        self.connection: Connection = connection or dialect.connect()
         # Store the command line, not the stream: the stream refers to this adapter, so they would form a cycle.
         self._argv = argv_of(stream)
         self._callbacks = callbacks
@@ -177,16 +177,16 @@ class DialectAdapter:
 
     def adapt(self, batch: list[Any]) -> list[Any]:
         """See :class:`~claude_wire.streams.receiver.Adapter`."""
-        meant, self._missing = self._missing, []
+        translated, self._missing = self._missing, []
         for message in batch:
             if not self._kept or isinstance(message, InvalidLine):
-                meant += self._translate(message)
+                translated += self._translate(message)
             elif (kept := self._kept.popleft()) is None:
-                meant.append(message)
+                translated.append(message)
             else:
                 self._ahead.count(-kept[1])
-                meant += kept[0]
-        return meant
+                translated += kept[0]
+        return translated
 
     def follow(self, follower: Follower[Any]) -> None:
         """Use this follower, which begins at the decoder's position, to decode lines that are read ahead."""
@@ -199,12 +199,12 @@ class DialectAdapter:
         for line in lines if follower is self._follower else ():
             message = follower.decode(line)
             if message is not None:
-                meant = self._translate(message)
-                is_same = len(meant) == 1 and meant[0] is message
+                translated = self._translate(message)
+                is_same = len(translated) == 1 and translated[0] is message
                 size = 0 if is_same else KEPT_TIMES * len(line)
-                self._kept.append(None if is_same else (meant, size))
+                self._kept.append(None if is_same else (translated, size))
                 self._ahead.count(size)
-                found += meant
+                found += translated
         return found
 
     def is_control(self, message: Any) -> bool:
@@ -223,16 +223,16 @@ class DialectAdapter:
             raise refusal
 
     def _translate(self, message: Any) -> list[Any]:
-        meant = self.connection.from_agent(message)
+        translated = self.connection.from_agent(message)
         if self._is_unconfirmed:
-            self._confirm(meant)
-        return meant
+            self._confirm(translated)
+        return translated
 
-    def _confirm(self, meant: list[Any]) -> None:
+    def _confirm(self, translated: list[Any]) -> None:
         """If AUTO found the dialect, check ``can_use_tool`` as a session with a fixed dialect does when it starts."""
         dialect = self.connection.dialect
         asks: bool | None = False
-        if any(isinstance(getattr(one, "request", None), CanUseToolRequest) for one in meant):
+        if any(isinstance(getattr(one, "request", None), CanUseToolRequest) for one in translated):
             asks = True
         elif dialect is AUTO:
             return
