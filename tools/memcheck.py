@@ -33,7 +33,7 @@ TESTS = [
         "codec/test_native_calls",
         "codec/test_native_writer",
         "codec/test_encoder",
-        "codec/test_unknown_again",
+        "codec/test_lines_alone",
         "codec/test_peek",
         "codec/test_only",
         "codec/test_coalesce",

@@ -27,8 +27,7 @@ CODEC = [
     "codec/test_decoder_owner",
     "codec/test_encoder",
     "codec/test_engine",
-    "codec/test_subtyped_lines",
-    "codec/test_unknown_again",
+    "codec/test_lines_alone",
 ]
 #: Tests of parts that may differ between versions of Python: recursion, JSON, loading the library, event loops,
 #: processes. They take about a minute on two cores. ``make test`` and ``LOWEST`` test mcp and claude-agent-sdk.
