@@ -298,25 +298,21 @@ class ManagedSession:
         if answer is not None:
             with suppress(OSError):  # if the disk is full, the CLI waits for the answer until it gives up
                 self._write(answer)
-        self._set(message)
-        if isinstance(message, InitMessage) and message.session_id and len(message.session_id) <= LONGEST_ID:
-            self.record.cli_session_id = message.session_id
-        elif isinstance(message, ResultMessage):
-            self._turn_line = self._news_line
-        if self._cost is not None:
-            self._cost.received(message)
-
-    def _set(self, message: Any) -> None:
-        """Note the model and the permission mode that a message names."""
         match message:
             case InitMessage():
                 self._model, self._mode = message.model or self._model, message.permissionMode or self._mode
+                if message.session_id and len(message.session_id) <= LONGEST_ID:
+                    self.record.cli_session_id = message.session_id
+            case ResultMessage():
+                self._turn_line = self._news_line
             case StatusMessage():
                 self._mode = message.permissionMode or self._mode
             case ControlResponse() if message.payload.keys() == {"model"}:  # the answer to set_model
                 self._model = str(message.payload["model"])
             case _:
                 pass
+        if self._cost is not None:
+            self._cost.received(message)
 
     def _cost_reached(self, spent: float) -> None:
         self._folder.log("limit-reached", session=self.id, limit="cost_usd", value=spent)
