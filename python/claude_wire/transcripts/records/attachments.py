@@ -152,28 +152,27 @@ class GoalStatus(Wire, tag_field="type", tag="goal_status", kw_only=True, frozen
     """Observed: always true."""
 
 
-class HookAdditionalContext(Wire, tag_field="type", tag="hook_additional_context", kw_only=True, frozen=True):
+class _FromHook(Wire, kw_only=True, frozen=True):
+    """The base class of attachments that a hook caused."""
+
+    hookName: str | None = None
+    """The hook event and its matcher, such as ``SessionStart:startup``."""
+    toolUseID: str | None = None
+    """The tool call's ``id``, or an id that the CLI made up."""
+    hookEvent: str | None = None
+    """The hook event, such as ``PreToolUse``."""
+
+
+class HookAdditionalContext(_FromHook, tag_field="type", tag="hook_additional_context", kw_only=True, frozen=True):
     """Text for the model from a hook."""
 
     content: list[str]
     """The texts."""
-    hookName: str | None = None
-    """The hook event and its matcher, such as ``SessionStart:startup``."""
-    toolUseID: str | None = None
-    """The tool call's ``id``, or an id that the CLI made up."""
-    hookEvent: str | None = None
-    """The hook event, such as ``PreToolUse``."""
 
 
-class HookNonBlockingError(Wire, tag_field="type", tag="hook_non_blocking_error", kw_only=True, frozen=True):
+class HookNonBlockingError(_FromHook, tag_field="type", tag="hook_non_blocking_error", kw_only=True, frozen=True):
     """A hook failed, and the session continued."""
 
-    hookName: str | None = None
-    """The hook event and its matcher, such as ``SessionStart:startup``."""
-    toolUseID: str | None = None
-    """The tool call's ``id``, or an id that the CLI made up."""
-    hookEvent: str | None = None
-    """The hook event, such as ``PreToolUse``."""
     stderr: str | None = None
     """The command's standard error, or the CLI's own error."""
     stdout: str | None = None
@@ -186,17 +185,11 @@ class HookNonBlockingError(Wire, tag_field="type", tag="hook_non_blocking_error"
     """Milliseconds that the hook took."""
 
 
-class HookSuccess(Wire, tag_field="type", tag="hook_success", kw_only=True, frozen=True):
+class HookSuccess(_FromHook, tag_field="type", tag="hook_success", kw_only=True, frozen=True):
     """A hook ran."""
 
     content: Any = None
     """The part of the hook's output that the model gets."""
-    hookName: str | None = None
-    """The hook event and its matcher, such as ``SessionStart:startup``."""
-    toolUseID: str | None = None
-    """The tool call's ``id``, or an id that the CLI made up."""
-    hookEvent: str | None = None
-    """The hook event, such as ``PreToolUse``."""
     stdout: str | None = None
     stderr: str | None = None
     exitCode: int | None = None
@@ -207,16 +200,10 @@ class HookSuccess(Wire, tag_field="type", tag="hook_success", kw_only=True, froz
     """Milliseconds that the hook took."""
 
 
-class HookSystemMessage(Wire, tag_field="type", tag="hook_system_message", kw_only=True, frozen=True):
+class HookSystemMessage(_FromHook, tag_field="type", tag="hook_system_message", kw_only=True, frozen=True):
     """Text for the user from a hook."""
 
     content: str
-    hookName: str | None = None
-    """The hook event and its matcher, such as ``SessionStart:startup``."""
-    toolUseID: str | None = None
-    """The tool call's ``id``, or an id that the CLI made up."""
-    hookEvent: str | None = None
-    """The hook event, such as ``PreToolUse``."""
 
 
 class Instructions(Wire, tag_field="type", tag="instructions", kw_only=True, frozen=True):
