@@ -24,9 +24,9 @@ def scenarios() -> str:
     counts = Counter((rule.name, rule.says) for scenario in SCENARIOS.values() for rule in scenario.rules)
     shared = {name: says for (name, says), count in reversed(counts.most_common()) if count > 1}
     everywhere = {name: says for name, says in shared.items() if counts[name, says] > len(SCENARIOS) // 2}
-    lines = ["Rules of every scenario, unless its row has another rule of the name:", ""]
+    lines = ["Every scenario has these rules, unless its row has another rule of the same name:", ""]
     lines += [f"- `{name}`: {says}" for name, says in everywhere.items()]
-    lines += ["", "Rules of the scenarios whose row has the name alone:", ""]
+    lines += ["", "Several scenarios share these rules. Their rows have only the name of such a rule:", ""]
     lines += [f"- `{name}`: {says}" for name, says in shared.items() if name not in everywhere]
     lines += ["", "| scenario | the agent | rules |", "|---|---|---|"]
     for scenario in SCENARIOS.values():

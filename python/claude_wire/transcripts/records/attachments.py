@@ -182,7 +182,7 @@ class HookNonBlockingError(_FromHook, tag_field="type", tag="hook_non_blocking_e
     command: str | None = None
     """The hook's command, or its prompt if the hook asks a model."""
     durationMs: Number | None = None
-    """Milliseconds that the hook took."""
+    """How long the hook took, in milliseconds."""
 
 
 class HookSuccess(_FromHook, tag_field="type", tag="hook_success", kw_only=True, frozen=True):
@@ -197,7 +197,7 @@ class HookSuccess(_FromHook, tag_field="type", tag="hook_success", kw_only=True,
     command: str | None = None
     """The hook's command, or its prompt if the hook asks a model."""
     durationMs: Number | None = None
-    """Milliseconds that the hook took."""
+    """How long the hook took, in milliseconds."""
 
 
 class HookSystemMessage(_FromHook, tag_field="type", tag="hook_system_message", kw_only=True, frozen=True):
