@@ -76,16 +76,8 @@ class TypedLines(Lines):
     def _piecewise(self, line: bytes) -> Any:
         """Build the message for a line with an unknown or wrong part. Raise BadLine if the line is not an object."""
         findings = Findings()
-        repaired = self.repaired
         try:
             value, findings.ambiguous = self.noted_object(line)
-            if self.repaired != repaired and not findings.ambiguous:
-                cls = self._vocabulary.class_of(value, findings)
-                if not isinstance(cls, str):
-                    try:
-                        return msgspec.convert(value, cls)  # msgspec may only have refused the surrogates
-                    except (*REFUSED, UnicodeEncodeError):
-                        pass
             message = self._vocabulary.build(value, findings)
         except Ambiguous as ambiguous:
             raise BadLine("tags", f"{ambiguous.key!r} has two values") from None
