@@ -7,12 +7,13 @@ import importlib
 import inspect
 import re
 from collections import Counter
-from typing import Any
+from typing import Any, get_args
 
 from all_sessions import REQUIRED
 from claude_wire import AssistantMessage
+from claude_wire.columns.tables import TableName, columns_of
 from folders import ROOT
-from site_hooks import on_page_markdown
+from site_hooks import GENERATED, on_page_markdown
 
 #: Modules whose ``__all__`` lists public names.
 PACKAGES = [
@@ -86,3 +87,16 @@ def test_what_an_editor_shows_of_a_field_stands_in_the_table_of_its_class() -> N
     assert shown is not None
     assert f"| `parent_tool_use_id` | `str | None` | always | {shown[1]} |" in page
     assert "AssistantMessage.of\n" in page
+
+
+def test_each_mark_on_a_page_becomes_what_the_site_generates_and_each_part_has_its_mark() -> None:
+    pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md")]
+    marks = re.findall(r"^<!-- generated: (.+) -->$", "\n".join(pages), re.M)
+    assert sorted(marks) == sorted(GENERATED)
+    assert [page for page in map(on_page_markdown, pages) if "<!-- generated" in page] == []
+
+
+def test_the_page_of_columns_has_each_column_of_each_table() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \| \w+ \| .+ \|$", GENERATED["columns"](), re.M)
+    for table in get_args(TableName):
+        assert {name for name, tables in rows if tables == "all" or table in tables.split(", ")} == {*columns_of(table)}
