@@ -46,11 +46,11 @@ class Report:
     """The number of lines that Python decoded, because they are invalid or have a duplicate key."""
     invalid: int = 0
     """The number of lines without a row: not a JSON object, too long, or with too many content blocks."""
-    surrogates: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+    surrogates: dict[str, int] = field(default_factory=dict[str, int])
     """Column -> the number of lone surrogates that became U+FFFD."""
-    misfits: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+    misfits: dict[str, int] = field(default_factory=dict[str, int])
     """Column -> the number of values that did not fit and became null."""
-    problems: list[Problem] = field(default_factory=lambda: list[Problem]())
+    problems: list[Problem] = field(default_factory=list[Problem])
     """The first 100 problems."""
 
     @property
