@@ -319,7 +319,7 @@ class Decoder(Generic[T]):
         return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
 
     def _take(self, data: bytes | bytearray | memoryview, read: Rest | None = None, *, ending: bool = False) -> list[T]:
-        """Decode a chunk. ``read`` is the native ``feed``'s result, if it read the chunk but not all lines."""
+        """Decode a chunk. ``read`` is the result of the native ``feed`` for the chunk, if it could not read all lines."""
         if self._busy:
             raise self._refusal()
         try:
@@ -341,7 +341,7 @@ class Decoder(Generic[T]):
                 self._feeder = self._native_feeder
 
     def _complete(self, messages: list[Any], falls: list[Fall], *, ending: bool) -> list[Any]:
-        """Decode the lines that the native reader did not read, and put their messages into ``messages``."""
+        """Decode the lines that are not read yet, and put their messages into ``messages``."""
         lines = self._lines
         for index, line, offset, line_number, wanted, length in falls:
             if length >= 0:

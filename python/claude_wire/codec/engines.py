@@ -24,11 +24,11 @@ from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Vocabulary
 from claude_wire.native.functions import ENGINE_VARIABLE, functions, functions_if_any
 
-#: A line that the reader left: ``(index, line, offset, line_number, class, length)``. ``index`` is the index in the
+#: A line that is not read yet: ``(index, line, offset, line_number, class, length)``. ``index`` is the index in the
 #: list of messages. ``line`` has no line feed. ``class`` is the number of the class to plan, or -1. For a line over the
 #: limit, ``length`` is its length, and ``line`` has its first bytes; otherwise ``length`` is -1.
 Fall = tuple[int, bytes, int, int, int, int]
-#: A chunk's messages, with None for each line that the reader left, and a list of these lines.
+#: A chunk's messages, with None for each line that is not read yet, and a list of these lines.
 Rest = tuple[list[Any], list[Fall]]
 
 #: The number that the native reader returns instead of a class after a bug.
@@ -40,7 +40,7 @@ def read_nothing(data: object) -> None:
 
 
 class Engine:
-    """Decodes lines to one vocabulary's messages, or to dicts. All streams in a process share one engine.
+    """Decodes lines to one vocabulary's messages, or to dicts. All streams of a vocabulary share one engine.
 
     Args:
         vocabulary: None for dicts.
@@ -77,7 +77,7 @@ class Engine:
             self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
 
     def _planned(self, wanted: int, line: bytes | bytearray | memoryview | str) -> Any:
-        """Plan a line's classes, and return the native reader's message, or None if the reader leaves the line."""
+        """Plan a line's classes, and return the native reader's message, or None if it cannot read the line."""
         while wanted >= 0 and self._plans.plan(wanted):
             message = self.read_line(line)
             if message is not None:
@@ -115,8 +115,8 @@ class Engine:
 
     def plan(self, wanted: int, line: bytes | bytearray | memoryview | str, message: Any) -> None:
         """Plan all classes that a line needs, starting with ``wanted``. ``message`` is msgspec's message for it."""
-        # Do not wait: another thread may be planning, or was planning when this process was forked. In the second case
-        # it never releases the lock.
+        # Do not wait: another thread may be planning, or was planning when this process was forked, and then the lock
+        # is never released.
         if not self._planning.acquire(blocking=False):
             return
         try:

@@ -1,8 +1,7 @@
 """Turn lines into messages with msgspec.
 
-One loop in C decodes a block's lines with msgspec. A line that msgspec refuses takes a slow path, and so does a line
-that the native reader leaves. This module does not use the text of msgspec's exceptions, which is wrong for a lone
-surrogate ("truncated").
+One loop in C decodes a block's lines with msgspec. A line that msgspec or the native reader refuses takes a slow path.
+This module does not use the text of msgspec's exceptions, which is wrong for a lone surrogate ("truncated").
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
@@ -48,7 +47,7 @@ class Lines(Objects, ABC):
         """Return a new object that returns the same messages and has its own counters."""
 
     def fallen(self, line: bytes, wanted: int) -> Any:
-        """Return the message for a line that a reader left. Raises :class:`BadLine`.
+        """Return the message for a line that the native reader or msgspec refused. Raises :class:`BadLine`.
 
         Args:
             wanted: the number of the class to plan with this line, or -1.

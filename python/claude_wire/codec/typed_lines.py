@@ -1,9 +1,9 @@
 """Turn lines into typed messages, of a stream or of another vocabulary such as transcripts.
 
 The native reader decodes most lines (see :mod:`~claude_wire.codec.engines`). This module decodes the lines that the
-reader leaves, and all lines if the native reader is not in use. For types without subtypes, such as ``assistant``, it
-has one msgspec decoder of a union. For types with subtypes, such as ``system``, it has a decoder for each subtype's
-Struct. If msgspec refuses a line, it builds the message piece by piece.
+native reader refuses, and all lines if it is not in use. For types without subtypes, such as ``assistant``, there is
+one msgspec decoder of a union. For types with subtypes, such as ``system``, there is a decoder for each subtype's
+Struct. If msgspec refuses a line, this module builds the message piece by piece.
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.

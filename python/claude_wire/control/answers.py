@@ -39,6 +39,8 @@ _log = logging.getLogger("claude_wire")
 
 
 class Handler(NamedTuple):
+    """Answers one kind of request."""
+
     #: Takes the request's body, and returns the answer's payload or a :class:`Followed`.
     function: Callable[[Any], Awaitable[Wire | dict[str, Any] | Followed]]
     #: Timeout in seconds; None for no limit.

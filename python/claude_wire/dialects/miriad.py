@@ -244,6 +244,7 @@ def problem_of(message: Any) -> str:
 
 
 def status_payload(status: StatusMessage) -> dict[str, Any]:
+    """Return the payload of the answer to a status request."""
     return without_nulls(running=status.running, session_id=status.session_id, queued_messages=status.queued_messages)
 
 

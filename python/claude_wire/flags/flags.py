@@ -62,6 +62,7 @@ def _flag(name: str, kind: Kind, default: object = None, *, known: Any = None, *
 
 
 def flag_of(field: dataclasses.Field[Any]) -> Flag | None:
+    """Return a field's flag; None for a field such as ``extra_args``."""
     return field.metadata.get("flag")
 
 

@@ -26,8 +26,7 @@ T = TypeVar("T")
 #: A function that converts a plain value to a typed value.
 Convert = Callable[[Any, "Findings"], Any]
 
-#: ``id()`` of a dict -> the dict, and some of its keys. The reference to the dict ensures that no other object gets its
-#: id.
+#: ``id()`` of a dict -> the dict, and some of its keys. While the dict exists, no other object has its id.
 Ambiguities = dict[int, tuple[dict[str, Any], set[str]]]
 
 
@@ -73,6 +72,7 @@ class Misfit(Exception):
         self.path: str = ""
 
     def below(self, step: str) -> Misfit:
+        """Add a step, such as ``.content`` or ``[0]``, at the start of the path."""
         self.path = step + self.path
         return self
 

@@ -1,6 +1,6 @@
 """Load the native library, check its version, and declare the types of its functions.
 
-Besides the modules in this folder, only :mod:`claude_wire.columns`, :mod:`claude_wire.codec.kinds` and
+Outside this package, only :mod:`claude_wire.columns`, :mod:`claude_wire.codec.kinds` and
 :mod:`claude_wire.streams.sources` import this module.
 """
 
@@ -111,7 +111,7 @@ class Library(Protocol):
 
 
 class FFI(Protocol):
-    """The parts of ``cffi.FFI`` that are used here."""
+    """The parts of ``cffi.FFI`` that this library uses."""
 
     NULL: Any
 
@@ -166,6 +166,7 @@ _ERRORS: dict[int, Exception] = {
 
 
 def error(status: int) -> Exception:
+    """Return the exception for a negative status."""
     if status <= lib.CW_ERROR_SYSTEM:
         number = lib.CW_ERROR_SYSTEM - status
         return OSError(number, os.strerror(number))

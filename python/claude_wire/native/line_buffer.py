@@ -197,8 +197,9 @@ class LineBuffer:
             lib.cw_buffer_free(self.handle)
 
     def refusal(self) -> Exception:
+        """Return the error for a call while another call uses the buffer, or in a forked child."""
         try:
-            self.stats()  # raises in a forked child, where the inherited object may look in use for ever
+            self.stats()  # raises in a forked child, where the buffer may look as if it were in use
         except HandleError as error:
             return error
         return library_error(lib.CW_ERROR_IN_USE)
