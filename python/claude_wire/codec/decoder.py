@@ -319,7 +319,7 @@ class Decoder(Generic[T]):
         return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
 
     def _take(self, data: bytes | bytearray | memoryview, read: Rest | None = None, *, ending: bool = False) -> list[T]:
-        """Decode a chunk. ``read`` is the result of the native ``feed`` for the chunk, if it could not read all lines."""
+        """Decode a chunk. ``read`` is the result of the native ``feed``, if that could not read all of its lines."""
         if self._busy:
             raise self._refusal()
         try:
