@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import click
 
@@ -63,13 +62,15 @@ def export(
     except ImportError as error:
         raise Failure(str(error)) from error
     most = min(8, os.cpu_count() or 1)
-    kinds: Any = {"table": table, "format": form, "by_day": by is not None, "zone": zone}
     try:
         with Progress("writing") as progress:
             done = table_files.export(
                 selection.files(),
                 output,
-                **kinds,
+                table,
+                form,
+                by_day=by is not None,
+                zone=zone,
                 within=selection.period.bounds(),
                 jobs=jobs or most,
                 on_part=progress.show,

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, TypeVar, cast
 
 from claude_wire.columns import Problem, Range, Report, parts, scan, usage
-from claude_wire.support import install_extra, require_one_of
+from claude_wire.support import install_extra
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -32,9 +32,6 @@ except ModuleNotFoundError as _error:
     raise ImportError(f"this needs pyarrow: {_advice}", name="pyarrow") from _error
 
 T = TypeVar("T")
-Format = Literal["parquet", "csv"]
-#: ``answers`` is ``usage`` with one row for each answer.
-ExportTable = Literal["messages", "blocks", "usage", "results", "answers"]
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 #: A thread reads this many bytes of the source files, makes a table of them, and writes it as one file.
@@ -60,8 +57,8 @@ class Exported(NamedTuple):
 def export(
     paths: Paths,
     folder: str,
-    table: ExportTable = "messages",
-    format: Format = "parquet",
+    table: str = "messages",
+    format: str = "parquet",
     *,
     by_day: bool = False,
     zone: str = "UTC",
@@ -78,6 +75,8 @@ def export(
     Args:
         paths: files to read, and folders whose ``.jsonl`` files are read.
         folder: the folder to write. It must be empty, or not exist.
+        table: a table of :func:`claude_wire.columns.scan`, or ``answers``: ``usage`` with one row for each answer.
+        format: ``parquet`` or ``csv``.
         zone: the name of the time zone for the days.
         within: write only rows from the first time on, and before the second time. None for no limit.
         jobs: the number of threads. Each keeps 16 MiB of lines in memory, or one longer line. The table ``answers``
@@ -87,10 +86,8 @@ def export(
     Raises:
         FileExistsError: ``folder`` is not empty, or is not a folder.
         OSError: a file cannot be read or written.
-        ValueError: the table, the format or the time zone is unknown.
+        ValueError: ``folder`` is empty, or the table or the time zone is unknown.
     """
-    require_one_of("table", table, get_args(ExportTable))
-    require_one_of("format", format, get_args(Format))
     target = _new_folder(folder)
     planned = parts(paths, PART_BYTES)
     parent, name = os.path.split(target)
@@ -142,7 +139,7 @@ def _make(folder: str) -> list[str]:
 
 
 def _export(
-    name: ExportTable,
+    name: str,
     planned: list[list[Range]],
     write: _Writer,
     pool: ThreadPoolExecutor,
@@ -210,7 +207,7 @@ class _Writer:
     """Writes tables as files in a folder, split by day if asked to."""
 
     def __init__(
-        self, folder: str, format: Format, zone: str | None, within: tuple[datetime | None, datetime | None]
+        self, folder: str, format: str, zone: str | None, within: tuple[datetime | None, datetime | None]
     ) -> None:
         self._folder = folder
         self._within = within
