@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -82,11 +81,15 @@ class Evidence:
 
     # --- on the wire
 
+    @property
+    def _recorded(self) -> Recording:
+        assert self.recording is not None  # rules about the agent are only checked if the host started it
+        return self.recording
+
     @cached_property
     def sent_lines(self) -> list[bytes]:
         """The lines that the host wrote to the agent, without blank ones."""
-        lines = self.recording.stdin.split(b"\n") if self.recording is not None else []
-        return [line for line in lines if line.strip()]
+        return [line for line in self._recorded.stdin.split(b"\n") if line.strip()]
 
     @cached_property
     def sent(self) -> list[Object]:
@@ -115,7 +118,7 @@ class Evidence:
     def asked(self, subtype: str) -> list[tuple[str, Object]]:
         """The agent's control requests of this subtype, each as (id, body)."""
         found: list[tuple[str, Object]] = []
-        for line in self.recording.stdout.split(b"\n") if self.recording is not None else []:
+        for line in self._recorded.stdout.split(b"\n"):
             value = _object(line) if b'"control_request"' in line[:200] else None
             if value is not None and _request(value).get("subtype") == subtype:
                 found.append((str(value["request_id"]), _request(value)))
@@ -125,15 +128,14 @@ class Evidence:
     def options(self) -> AgentOptions | None:
         """The flags that the host started the agent with. None if they cannot be read."""
         try:
-            return AgentOptions.parse(["claude", *(self.recording.argv if self.recording is not None else ())], {})
+            return AgentOptions.parse(["claude", *self._recorded.argv], {})
         except ValueError:
             return None
 
     @property
     def end(self) -> Object:
         """The agent's exit code ``rc``, and ``input_ended``. Empty if the agent was killed or did not end."""
-        files: Mapping[str, bytes] = self.recording.files if self.recording is not None else {}
-        return _object(files.get("exit.json", b"")) or {}
+        return _object(self._recorded.files.get("exit.json", b"")) or {}
 
     # --- in words
 

@@ -308,12 +308,8 @@ def refused_unknown(seen: Evidence) -> str | None:
 def interrupted(seen: Evidence) -> str | None:
     if len(seen.requests("interrupt")) != 1:
         return f"{len(seen.requests('interrupt'))} requests"
-    kinds = [_kind(line) for line in seen.sent]
+    kinds = [fields_of(line.get("request")).get("subtype", line.get("type")) for line in seen.sent]
     return _equal([kind for kind in kinds if kind in ("user", "interrupt")], ["user", "interrupt", "user"])
-
-
-def _kind(line: Object) -> Any:
-    return fields_of(line.get("request")).get("subtype", line.get("type"))
 
 
 @_rule("schema", "The agent gets the schema from `--json-schema` or from `jsonSchema` in `initialize`.")

@@ -107,7 +107,10 @@ class Runner:
             seen = self._seen(scenario, Path(folder))
             if self._keep is not None and seen.recording is not None:
                 seen.recording.save(os.path.join(self._keep, scenario.name))
-        return Outcome(scenario, seen, judge(scenario, seen, self._expected.get(scenario.name, {})))
+        # If the host did not start the agent, check only the first rule, which says so.
+        rules = scenario.rules if seen.recording is not None else scenario.rules[:1]
+        reasons = self._expected.get(scenario.name, {})
+        return Outcome(scenario, seen, [Finding(rule, rule.check(seen), reasons.get(rule.name)) for rule in rules])
 
     def kill(self) -> None:
         """Kill all running hosts, the processes that they started, and hosts that another thread is starting."""
@@ -160,12 +163,6 @@ def _store_session(config: Path, id: str) -> None:
     session = config / "projects" / "-work" / f"{id}.jsonl"
     session.parent.mkdir(parents=True)
     session.write_text(json.dumps({"type": "summary", "summary": "A session.", "leafUuid": id}) + "\n")
-
-
-def judge(scenario: Scenario, seen: Evidence, reasons: Mapping[str, str]) -> list[Finding]:
-    """Check all rules of a scenario. If the host did not start the agent, check only the first rule, which says so."""
-    rules = scenario.rules if seen.recording is not None else scenario.rules[:1]
-    return [Finding(rule, rule.check(seen), reasons.get(rule.name)) for rule in rules]
 
 
 def _end(record: Path, seconds: float) -> None:
