@@ -55,9 +55,9 @@ def run(
     "claude-wire view --help" explains the output. The command waits for subagents and commands in the background. It
     waits for a command at most CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS (milliseconds; 600000 by default, 0 for no limit).
 
-    The CLI's permission questions are asked at the terminal: answer y, n, or n with a reason for the model. The CLI may
-    suggest permissions that last longer. They have numbers; a number means y, and accepts this suggestion. If standard
-    input or output is not a terminal, every question is answered with no.
+    The command asks the CLI's permission questions at the terminal: answer y, n, or n with a reason for the model. The
+    CLI may suggest permissions that last longer, each with a number; a number means y, and accepts the suggestion. If
+    standard input or output is not a terminal, the answer to every question is no.
 
     Ctrl-C interrupts the turn; a second Ctrl-C ends the CLI.
 

@@ -29,11 +29,11 @@ def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: boo
 
     The CLI gets FLAGS. To use the tap with an SDK, write a program with --install, and tell the SDK its path.
 
-    All bytes are passed on unchanged, in both directions, and so are signals, the end of the input, standard error and
-    the exit code. Output that the host does not read is kept, up to 256 MiB, so the CLI does not have to wait.
+    The tap passes all bytes on unchanged, in both directions. It also passes on signals, the end of the input, standard
+    error and the exit code. It keeps up to 256 MiB of output that the host has not read, so the CLI need not wait.
 
     With --install, PATH becomes a program that runs the tap with these options. In claude-agent-sdk it is the cli_path,
-    in the TypeScript SDK the pathToClaudeCodeExecutable. The CLI is searched now, not when the program runs.
+    in the TypeScript SDK the pathToClaudeCodeExecutable. This command searches for the CLI; the program does not.
 
     With --record, DIR gets a folder for each run, with everything that both sides wrote, byte for byte and with times.
     "claude-wire run --help" lists the files. Only you can read them. A full disk ends the recording, not the session.

@@ -59,13 +59,13 @@ def usage(
 
     FOLDER is by default the CLI's "projects" folder in CLAUDE_CONFIG_DIR or in ~/.claude.
 
-    Each answer of the model counts once, even if several files have it: forks, resumed sessions, subagents. Costs are
-    calculated from list prices, whose date is shown; "?" means that a model has no price. With --by session and --by
-    model, "CLI's own" is the cost that the CLI itself reports for the whole session, including its own requests.
+    Each answer of the model counts once, even if several files have it: forks, resumed sessions, subagents. The costs
+    follow from list prices, whose date the output shows; "?" means that a model has no price. With --by session and
+    --by model, "CLI's own" is the cost that the CLI itself reports for the whole session, including its own requests.
 
-    The numbers are kept in an index in XDG_CACHE_HOME/claude-wire or ~/.cache/claude-wire. So the next time only new
-    lines are read. The index has no text of conversations. The CLI deletes transcripts after some days; their numbers
-    stay in the index until --prune.
+    An index in XDG_CACHE_HOME/claude-wire or ~/.cache/claude-wire keeps the numbers, so the next run reads only new
+    lines. The index has no text of conversations. The CLI deletes transcripts after some days; their numbers stay in
+    the index until --prune.
 
     Exit code: 0; 2 if the folder cannot be read.
 

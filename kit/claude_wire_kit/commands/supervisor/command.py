@@ -124,8 +124,8 @@ def run(
 ) -> None:
     """Start a session in the background, and print its id.
 
-    If CLI is not given, it is searched for. The flags that the supervisor needs are added, unless FLAGS contain
-    --input-format. The CLI gets the environment of this command, which is not written to disk.
+    Without CLI, the command searches for it. It adds the flags that the supervisor needs, unless FLAGS contain
+    --input-format. The CLI gets the environment of this command. The supervisor does not write it to disk.
 
     Exit code: 0; 2 if the CLI cannot be started.
     """
@@ -249,8 +249,8 @@ def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
 def stop(names: tuple[str, ...], folder: str | None, stop_all: bool, grace: float) -> None:
     """End the CLIs of sessions.
 
-    First the input of a CLI is closed, then it gets SIGTERM, then SIGKILL. A stopped session can still be shown and
-    resumed. With --all, the supervisor ends, too.
+    The supervisor first closes the input of a CLI, then sends SIGTERM, then SIGKILL. You can still show and resume a
+    stopped session. With --all, the supervisor ends, too.
 
     Exit code: 0; 2 if no session has this ID, or no supervisor is running.
     """
