@@ -140,6 +140,17 @@ async def test_options_are_no_dict() -> None:
             pytest.fail("it was entered")
 
 
+async def test_all_arguments_of_a_session_are_accepted() -> None:
+    sent: list[bytes] = []
+    with anyio.fail_after(DEADLINE):
+        async with open_agent(echo, on_sent=sent.append) as session:
+            await session.ask("hi")
+    assert b'"initialize"' in sent[0]
+    with pytest.raises(TypeError, match="cwd"):
+        async with open_agent(echo, cwd="/"):  # type: ignore[call-arg]
+            pytest.fail("it was entered")
+
+
 def test_a_wrong_argument_leaves_no_stream_open(recwarn: pytest.WarningsRecorder) -> None:
     async def main() -> None:
         with pytest.raises(TypeError, match="hooks"):

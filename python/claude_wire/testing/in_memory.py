@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import ByteSendStream, ObjectSendStream
@@ -13,13 +13,17 @@ from claude_wire.agent import Agent, AgentOptions
 from claude_wire.agent.agent import service_of
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.options import ClaudeOptions
-from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.open import STATE_VARIABLE
 from claude_wire.session.session import Session
 from claude_wire.streams.message_stream import MessageStream
 from claude_wire.streams.tasks import Tasks
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import cancel_scope
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from claude_wire.session.open import CallbackArguments
 
 #: How many lines each direction can queue.
 MAX_LINES = 64
@@ -33,11 +37,7 @@ async def open_agent(
     options: ClaudeOptions | None = None,
     *,
     initialize: InitializeRequest | None = None,
-    can_use_tool: CanUseTool | None = None,
-    hooks: Mapping[str, Sequence[HookMatcher]] | None = None,
-    mcp_servers: Mapping[str, McpServer] | None = None,
-    on_elicitation: Elicit | None = None,
-    dialogs: Mapping[str, Dialog] | None = None,
+    **arguments: Unpack[CallbackArguments],
 ) -> AsyncGenerator[Session, None]:
     """Serve an agent in memory, with a session as its host: ``async with open_agent(answer) as session``.
 
@@ -54,7 +54,8 @@ async def open_agent(
         agent: an :class:`~claude_wire.agent.Agent`, or the function that answers prompts.
         options: the agent's flags; ``cli_path`` is ignored.
 
-    The other arguments are those of :func:`~claude_wire.open_session`.
+    All other arguments are the same as for :func:`~claude_wire.open_session`, such as ``can_use_tool``, ``hooks`` and
+    ``mcp_servers``.
 
     Raises:
         Exception: an exception of the agent's ``lifespan``.
@@ -66,7 +67,7 @@ async def open_agent(
     if not isinstance(options, (ClaudeOptions, type(None))):
         raise TypeError(f"open_agent takes ClaudeOptions(model=...), not {type_of(options)}")
     flags = [] if options is None else options.arguments()
-    if can_use_tool is not None and (options is None or options.permission_prompt_tool is None):
+    if arguments.get("can_use_tool") is not None and (options is None or options.permission_prompt_tool is None):
         flags += ["--permission-prompt-tool", "stdio"]
     service = service_of(agent, AgentOptions.parse(["agent", *flags], {STATE_VARIABLE: "1"}))
     to_agent, at_agent = anyio.create_memory_object_stream[bytes](MAX_LINES)
@@ -88,16 +89,7 @@ async def open_agent(
             at_host,
             MessageStream(at_host) as stream,
             to_agent,
-            Session(
-                stream,
-                to_agent.send,
-                can_use_tool=can_use_tool,
-                hooks=hooks,
-                mcp_servers=mcp_servers,
-                on_elicitation=on_elicitation,
-                dialogs=dialogs,
-                dialect=agent.dialect,
-            ) as session,
+            Session(stream, to_agent.send, dialect=agent.dialect, **arguments) as session,
         ):
             try:
                 await session.initialize(initialize)
