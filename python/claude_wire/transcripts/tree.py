@@ -169,7 +169,7 @@ class Tree:
         return max(within, key=self._places.__getitem__, default=uuid)
 
     def _answer(self, uuid: str) -> list[str]:
-        """Return the record. If it belongs to an answer, return all records and tool results of this answer.
+        """Return the records and tool results of the answer that a record belongs to, or only the record itself.
 
         Each of them may have children.
         """
