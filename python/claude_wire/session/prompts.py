@@ -62,7 +62,9 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
 class Prompts:
     """Sends prompts, and waits for a prompt's result.
 
-    ``verbatim`` marks each prompt as ``client_composed``, unless the prompt sets this field itself.
+    Args:
+        argv: the process's command line; empty for a stream that is not a process.
+        verbatim: mark each prompt as ``client_composed``, unless the prompt sets this field itself.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Prompts:
         reading: Reading,
         hooks: HostHooks | None,
         encode: Callable[[Any], bytes],
+        argv: Sequence[str],
         *,
         verbatim: bool,
     ) -> None:
@@ -81,7 +84,7 @@ class Prompts:
         self._reading = reading
         self._run = reading.run
         #: True if the CLI has a JSON schema for results: each result must then have ``structured_output``.
-        self.structured: bool = any(word.partition("=")[0] == "--json-schema" for word in sender.argv)
+        self.structured: bool = any(word.partition("=")[0] == "--json-schema" for word in argv)
 
     async def query(
         self, prompt: Prompt | AsyncIterable[Prompt], uuid: str | None, session_id: str, *, needs_uuid: bool

@@ -9,14 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from anyio import current_time
 from anyio.lowlevel import checkpoint
 
 from claude_wire.errors import HandleError, ProcessError, TurnError
 from claude_wire.messages import (
-    ControlRequestBody,
     InitMessage,
     ResultError,
     ResultMessage,
@@ -25,7 +24,6 @@ from claude_wire.process.stdin import LAST_SECONDS
 from claude_wire.protocol.host import MessageReceived
 from claude_wire.protocol.run import MARKS, Run, SentPrompt
 from claude_wire.session.iterators import Wait
-from claude_wire.support.arguments import require_seconds, type_of
 from claude_wire.support.text import one_line
 from claude_wire.support.waiting import move_on_after
 
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
     from claude_wire.session.router import Router
 
 _log = logging.getLogger("claude_wire")
-
-A = TypeVar("A")
 
 
 class Reading:
@@ -186,14 +182,6 @@ class Reading:
             if unasked:
                 wait.note(cast("ResultMessage", message), self.run)
         wait.close(self.run)
-
-    async def request(self, request: ControlRequestBody[A], seconds: float) -> A:
-        """Send a request and return its typed answer."""
-        if not isinstance(request, ControlRequestBody):
-            raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type_of(request)}")
-        require_seconds("timeout", seconds, or_zero=True)
-        answer = await self._requests.ask(request, seconds, self._router.notice)
-        return request.parse_answer(answer.response or {})
 
     def refuse(self, uuid: str, reason: str) -> None:
         """End the wait for a prompt's result, because the CLI will not get the prompt."""

@@ -56,11 +56,6 @@ class Sender:
         self.entered: bool = False
         self.closed: bool = False
 
-    @property
-    def argv(self) -> list[str]:
-        """The process's command line; empty for a stream that is not a process."""
-        return [] if self._exchange is None else self._exchange.settings.argv
-
     def start(self) -> None:
         """Begin sending. Call this in the session's event loop."""
         self.entered = True

@@ -152,9 +152,10 @@ class Session:
         if transport is not None and not dialect.plain:
             raise DialectError(dialect.name, "is not spoken through a transport: the owner of the CLI adapts it")
         stream = stream.stream if isinstance(stream, SessionTransport) else stream
+        argv = argv_of(stream)
         by_name = {"hooks": hooks, "mcp_servers": mcp_servers, "on_elicitation": on_elicitation, "dialogs": dialogs}
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
-        self._callbacks.confirm_permissions(require_callbacks(dialect, argv_of(stream), can_use_tool, by_name))
+        self._callbacks.confirm_permissions(require_callbacks(dialect, argv, can_use_tool, by_name))
         #: The agent's process; None for a stream that is not a process.
         self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
         require_seconds("request_timeout", request_timeout)
@@ -183,7 +184,7 @@ class Session:
         self._reading = Reading(self._router, self._control, self.process)
         self._ready = self._reading.ready
         self._prompts = Prompts(
-            self._sender, self._reading, hooks_of_host, connection.to_agent, verbatim=verbatim_prompts
+            self._sender, self._reading, hooks_of_host, connection.to_agent, argv or (), verbatim=verbatim_prompts
         )
         # Functions that aclose() awaits. Each takes a number of seconds. Empty until the session begins to close.
         self._ending: list[Callable[[float], Awaitable[None]]] = []
@@ -417,11 +418,16 @@ class Session:
             ProcessInputError: the process is gone, or its input was closed.
         """
         self._sender.require_open()
+        if not isinstance(request, ControlRequestBody):
+            raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type_of(request)}")
+        seconds = self._request_timeout if timeout is None else timeout
+        require_seconds("timeout", seconds, or_zero=True)
         # If a callback calls this (say, to interrupt), the CLI may withdraw the request that the callback is answering.
         # This cancels the callback, but only after it gets the answer to its own request.
         callback = self._tasks.current
         with nullcontext() if callback is None else callback.cancelled_later():
-            return await self._reading.request(request, self._request_timeout if timeout is None else timeout)
+            answer = await self._control.requests.ask(request, seconds, self._router.notice)
+        return request.parse_answer(answer.response or {})
 
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
         """Stop the current turn. The turn then ends with a result. See :class:`InterruptRequest`.
