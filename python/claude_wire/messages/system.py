@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages.base import MessageBase, Number, Wire, constant, null
-from claude_wire.messages.control.catalog import SlashCommand
+from claude_wire.messages.control.catalog import LoadedPlugin, SlashCommand
 from claude_wire.messages.conversation.usage import TaskUsage
 
 
@@ -34,16 +34,8 @@ class InitMcpServer(Wire, frozen=True):
     """``sdk``, ``plugin`` or the scope of its configuration, such as ``user`` or ``dynamic``."""
 
 
-class InitPlugin(Wire, kw_only=True, frozen=True):
-    """One of the session's plugins."""
-
-    name: str
-    path: str
-    """The folder of the plugin; ``builtin`` for a plugin that is part of the CLI."""
-    source: str | None = None
-    """The plugin with its marketplace, such as ``plug@inline``."""
-    version: str | None = None
-    """The version in the plugin's ``plugin.json``, if any."""
+class InitPlugin(LoadedPlugin, kw_only=True, frozen=True):
+    """A plugin in an :class:`InitMessage`."""
 
 
 class PluginManagedLock(Wire, frozen=True):

@@ -671,8 +671,8 @@ class HookBareMode(Wire, kw_only=True, frozen=True):
     """How to leave the mode, as text for people."""
 
 
-class HookEventCount(Wire, kw_only=True, frozen=True):
-    """A hook event, and the number of its hooks."""
+class HookEventInfo(Wire, kw_only=True, frozen=True):
+    """A hook event of the CLI, with or without hooks."""
 
     name: str
     """The event, such as ``PreToolUse``."""
@@ -680,6 +680,11 @@ class HookEventCount(Wire, kw_only=True, frozen=True):
     """A description of the event, such as ``After tool execution``."""
     supportsMatcher: bool
     """Whether hooks of this event can have a matcher."""
+
+
+class HookEventCount(HookEventInfo, kw_only=True, frozen=True):
+    """A hook event, and the number of its hooks."""
+
     hookCount: int
     """The number of hooks."""
 
@@ -733,17 +738,6 @@ class HookListing(Wire, kw_only=True, frozen=True):
     """True if the session's mode or a policy disables the hook; None otherwise."""
     editable: HookEditable | None = None
     """The hook as stored, if its settings file is writable."""
-
-
-class HookEventInfo(Wire, kw_only=True, frozen=True):
-    """A hook event of the CLI, with or without hooks."""
-
-    name: str
-    """The event, such as ``PreToolUse``."""
-    summary: str
-    """A description of the event, such as ``After tool execution``."""
-    supportsMatcher: bool
-    """Whether hooks of this event can have a matcher."""
 
 
 class GetHooksListingResponse(Wire, kw_only=True, frozen=True):
