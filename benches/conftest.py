@@ -131,20 +131,14 @@ class Contest:
             return
         own = [taken / passes for taken in self._benchmark.stats.stats.data]
         if rate is None and not present:
-            self._add(job, lines, own, "", None, [], Measure.FASTER, None)
+            self._add(job, lines, own, Measure.FASTER)
         if rate is not None:
             size, claim = rate
-            values = [size / s / 1e9 for s in own]
-            self._add(job, lines, own, "", None, values, Measure.RATE, claim)
+            self._add(job, lines, own, Measure.RATE, claim, values=[size / s / 1e9 for s in own])
         for label in present:
-            theirs = seconds[label][-len(own) :]
-            claim = everyone[label][1]
-            if label in (at_most or {}):
-                ratios = [s / t for s, t in zip(own, theirs, strict=True)]
-                self._add(job, lines, own, label, theirs, ratios, Measure.TIME, claim)
-            else:
-                ratios = [t / s for s, t in zip(own, theirs, strict=True)]
-                self._add(job, lines, own, label, theirs, ratios, Measure.FASTER, claim, charted)
+            measure = Measure.TIME if label in (at_most or {}) else Measure.FASTER
+            theirs, shown = seconds[label][-len(own) :], charted and measure is Measure.FASTER
+            self._add(job, lines, own, measure, everyone[label][1], peer=label, theirs=theirs, charted=shown)
         if fastest is not None:
             of, claim = fastest
             medians = {label: statistics.median(times) for label, times in seconds.items() if of in label}
@@ -188,15 +182,10 @@ class Contest:
         if self._benchmark.disabled:
             return
         if not present:
-            self._add(job, 1, own, "", None, [], Measure.TIME, None)
+            self._add(job, 1, own, Measure.TIME)
         for label, theirs in seconds.items():
-            claim = everyone[label][1]
-            if label in (above or {}):
-                values = [(s - t) * 1e3 for s, t in zip(own, theirs, strict=True)]
-                self._add(job, 1, own, label, theirs, values, Measure.ABOVE, claim)
-            else:
-                values = [s / t for s, t in zip(own, theirs, strict=True)]
-                self._add(job, 1, own, label, theirs, values, Measure.TIME, claim)
+            measure = Measure.ABOVE if label in (above or {}) else Measure.TIME
+            self._add(job, 1, own, measure, everyone[label][1], peer=label, theirs=theirs)
 
     def memory(
         self,
@@ -221,18 +210,22 @@ class Contest:
         job: str,
         lines: int,
         own: list[float],
-        label: str,
-        theirs: list[float] | None,
-        values: list[float],
         measure: Measure,
-        claim: float | None,
+        claim: float | None = None,
+        *,
+        peer: str = "",
+        theirs: list[float] | None = None,
+        values: list[float] | None = None,
         charted: bool = False,
     ) -> None:
+        if theirs is not None:
+            values = [measure.of(s, t) for s, t in zip(own, theirs, strict=True)]
         ours = statistics.median(own) / lines
         peers_own = statistics.median(theirs) / lines if theirs else None
-        _table.rows.append(Row(self._section, job, ours, label, peers_own, values, measure, claim, charted=charted))
-        if values:
-            self._benchmark.extra_info[label or measure.written] = round(statistics.median(values), 3)
+        row = Row(self._section, job, ours, peer, peers_own, values or [], measure, claim, charted=charted)
+        _table.rows.append(row)
+        if row.values:
+            self._benchmark.extra_info[peer or measure.written] = round(row.median, 3)
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,12 @@ class Measure(enum.Enum):
         self.bound = bound
         self.more_is_better = more_is_better
 
+    def of(self, ours: float, theirs: float) -> float:
+        """Return a round's value from the subject's and the peer's seconds."""
+        if self is Measure.ABOVE:
+            return (ours - theirs) * 1e3
+        return theirs / ours if self is Measure.FASTER else ours / theirs
+
 
 @dataclass
 class Row:
