@@ -6,7 +6,7 @@ mkdir -p "$1/packages/state/lists/partial" "$1/packages/cache/archives/partial"
 cd "$1"
 folder=$(pwd)
 cd packages
-# Use separate package lists, from the same mirror, so that the machine's apt does not get arm64 packages.
+# Use separate package lists from the same mirror, so that the machine's own apt does not see arm64 packages.
 site=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Codename: bookworm' 'Created-By: Packages' | head -n 1)
 echo "deb [arch=arm64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site bookworm main" > sources.list
 apt() {
@@ -23,8 +23,8 @@ for package in *.deb; do
 done
 cd "$folder"
 rm -r packages
-# A program instead of a shell script, which would add variables to the environment. -0 passes on the name by which it
-# was started, which may be that of a virtual environment.
+# The wrapper is a C program, because a shell script would add variables to the environment. -0 passes on the name with
+# which the wrapper was started: it may be in a virtual environment.
 cat > python.c <<END
 #include <unistd.h>
 int main(int count, char **given) {
