@@ -19,7 +19,8 @@ use super::reader::Problem;
 use super::spec::{Origin, Rule, Spec};
 use super::tree::{Slot, Tree};
 use super::values::{json, text, timestamp, word, Fault, Word};
-use super::walk::{space, walk, Form, Found, Item, List, Value};
+use super::walk::{walk, Form, Found, Item, List, Value};
+use crate::kinds::cursor::space;
 use crate::simd::{Engine, Operation};
 
 /// The maximum number of content blocks in a line that become rows. Without a limit, one line could make a batch of any size.

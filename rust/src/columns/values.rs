@@ -3,7 +3,8 @@
 #![allow(clippy::inline_always)]
 
 use super::batch::{append, push, reserve, NoMemory};
-use super::walk::{ends_word, space, Form, Value};
+use super::walk::{Form, Value};
+use crate::kinds::cursor::{ends_word, space};
 use crate::simd::{escape_len, Engine, Operation};
 
 /// Why this module cannot make a row of a line.

@@ -12,7 +12,8 @@
 
 use super::batch::{with_room, NoMemory};
 use super::tree::{Slot, Tree};
-use crate::kinds::string::decoded;
+use crate::kinds::cursor::{space, Cursor, Passed};
+use crate::kinds::string::{decoded, Span};
 use crate::simd::Engine;
 
 /// The type of a value, determined from its first byte.
@@ -89,6 +90,20 @@ impl Value {
     }
 }
 
+impl From<Span> for Value {
+    fn from(text: Span) -> Self {
+        Self {
+            form: if text.escaped {
+                Form::Escaped
+            } else {
+                Form::Plain
+            },
+            start: text.start,
+            end: text.end(),
+        }
+    }
+}
+
 /// The values of the wanted keys in one object.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -140,24 +155,10 @@ pub fn walk<E: Engine>(
     tree: &Tree,
     found: &mut Found,
 ) -> Option<usize> {
-    let mut walker = Walker::<E> {
-        data,
-        at,
-        ahead: E::Ahead::default(),
-    };
+    let mut cursor = Cursor::<E>::new(data, at);
     found.seen = 0;
-    walker.object(engine, tree, found)?;
-    Some(walker.at)
-}
-
-/// Skips white space within a line: returns the index of the first byte from `at` on that is not a space, a tab or a CR.
-#[inline(always)]
-#[must_use]
-pub fn space(data: &[u8], mut at: usize) -> usize {
-    while let Some(b' ' | b'\t' | b'\r') = data.get(at) {
-        at += 1;
-    }
-    at
+    object(&mut cursor, engine, tree, found)?;
+    Some(cursor.at)
 }
 
 /// The result of [`List::next`].
@@ -218,167 +219,93 @@ impl List {
             self.at = walk(engine, data, self.at, tree, found)?;
             return Some(Item::Object);
         }
-        let mut walker = Walker::<E> {
-            data,
-            at: self.at,
-            ahead: E::Ahead::default(),
-        };
-        walker.value(engine)?;
-        self.at = walker.at;
+        let mut cursor = Cursor::<E>::new(data, self.at);
+        cursor.value(engine)?;
+        self.at = cursor.at;
         Some(Item::Other)
     }
 }
 
-/// Where a walk is in the data. Its methods return `None` if the line is unclear.
-struct Walker<'a, E: Engine> {
-    data: &'a [u8],
-    at: usize,
-    ahead: E::Ahead,
-}
-
-impl<E: Engine> Walker<'_, E> {
-    /// Walks one object and the wanted objects in it.
-    #[inline(always)]
-    fn object(&mut self, engine: E, tree: &Tree, found: &mut Found) -> Option<()> {
-        self.take(b'{')?;
-        let mut node = 0;
-        let mut first = true;
-        loop {
-            self.space();
-            if first && self.byte() == b'}' {
-                // An empty object: the loop below reads its `}`.
-            } else {
-                self.take(b'"')?;
-                let name = self.string(engine)?;
-                let key = if name.form == Form::Escaped {
-                    tree.key_of_escaped(node, name.of(self.data))
-                } else {
-                    tree.key_of(node, name.of(self.data))
-                };
-                self.space();
-                self.take(b':')?;
-                self.space();
-                if let Some(key) = key {
-                    if found.seen >> key.slot & 1 == 1 {
-                        return None;
-                    }
-                    found.seen |= 1 << key.slot;
-                    let place = &mut found.values[usize::from(key.slot)];
-                    match key.inner {
-                        Some(inner) if self.byte() == b'{' => {
-                            *place = Value {
-                                form: Form::Object,
-                                start: self.at,
-                                end: self.at,
-                            };
-                            self.at += 1;
-                            node = inner;
-                            first = true;
-                            continue;
-                        }
-                        _ => *place = self.value(engine)?,
-                    }
-                } else {
-                    self.value(engine)?;
-                }
-                self.space();
-            }
-            first = false;
-            loop {
-                match self.byte() {
-                    b',' => break,
-                    b'}' => self.at += 1,
-                    _ => return None,
-                }
-                if node == 0 {
-                    return Some(());
-                }
-                node = tree.parent(node);
-                self.space();
-            }
-            self.at += 1;
-        }
-    }
-
-    /// Returns the next byte, or an LF at the end of the data.
-    #[inline(always)]
-    fn byte(&self) -> u8 {
-        self.data.get(self.at).map_or(b'\n', |&byte| byte)
-    }
-
-    /// Reads `byte`.
-    #[inline(always)]
-    fn take(&mut self, byte: u8) -> Option<()> {
-        if self.byte() != byte {
-            return None;
-        }
-        self.at += 1;
-        Some(())
-    }
-
-    #[inline(always)]
-    fn space(&mut self) {
-        if self.byte() <= b' ' {
-            self.at = space(self.data, self.at);
-        }
-    }
-
-    /// Reads a string from the byte after its opening quote on.
-    #[inline(always)]
-    fn string(&mut self, engine: E) -> Option<Value> {
-        let start = self.at;
-        let (end, escaped) = engine.string_end(&mut self.ahead, self.data, start);
-        self.at = end;
-        self.take(b'"')?;
-        let form = if escaped { Form::Escaped } else { Form::Plain };
-        Some(Value { form, start, end })
-    }
-
-    /// Skips any value, and returns where it is.
-    #[inline(always)]
-    fn value(&mut self, engine: E) -> Option<Value> {
-        let start = self.at;
-        let form = match self.byte() {
-            b'"' => {
-                self.at += 1;
-                return self.string(engine);
-            }
-            open @ (b'{' | b'[') => {
-                self.at = engine.container_end(self.data, start).ok()?;
-                if open == b'{' {
-                    Form::Object
-                } else {
-                    Form::Array
-                }
-            }
-            byte if ends_word(byte) => return None,
-            _ => {
-                while !ends_word(self.byte()) {
-                    self.at += 1;
-                }
-                Form::Word
-            }
-        };
-        let end = self.at;
-        Some(Value { form, start, end })
-    }
-}
-
-/// Returns true for the bytes that end a number or a word: white space, brackets, quotes, `,` and `:`. A word never begins with one of
-/// these bytes.
+/// Walks one object and the wanted objects in it.
 #[inline(always)]
-pub(super) fn ends_word(byte: u8) -> bool {
-    const ENDS: [bool; 256] = {
-        let mut ends = [false; 256];
-        let bytes = b" \t\r\n,]}\"{[:";
-        let mut at = 0;
-        while at < bytes.len() {
-            ends[bytes[at] as usize] = true;
-            at += 1;
+fn object<E: Engine>(
+    cursor: &mut Cursor<'_, E>,
+    engine: E,
+    tree: &Tree,
+    found: &mut Found,
+) -> Option<()> {
+    cursor.take(b'{')?;
+    let mut node = 0;
+    let mut first = true;
+    loop {
+        cursor.space();
+        if first && cursor.byte() == b'}' {
+            // An empty object: the loop below reads its `}`.
+        } else {
+            cursor.take(b'"')?;
+            let name = cursor.string(engine)?;
+            let key = if name.escaped {
+                tree.key_of_escaped(node, name.of(cursor.data))
+            } else {
+                tree.key_of(node, name.of(cursor.data))
+            };
+            cursor.space();
+            cursor.take(b':')?;
+            cursor.space();
+            if let Some(key) = key {
+                if found.seen >> key.slot & 1 == 1 {
+                    return None;
+                }
+                found.seen |= 1 << key.slot;
+                let place = &mut found.values[usize::from(key.slot)];
+                match key.inner {
+                    Some(inner) if cursor.byte() == b'{' => {
+                        *place = Value {
+                            form: Form::Object,
+                            start: cursor.at,
+                            end: cursor.at,
+                        };
+                        cursor.at += 1;
+                        node = inner;
+                        first = true;
+                        continue;
+                    }
+                    _ => *place = value(cursor, engine)?,
+                }
+            } else {
+                value(cursor, engine)?;
+            }
+            cursor.space();
         }
-        ends
+        first = false;
+        loop {
+            match cursor.byte() {
+                b',' => break,
+                b'}' => cursor.at += 1,
+                _ => return None,
+            }
+            if node == 0 {
+                return Some(());
+            }
+            node = tree.parent(node);
+            cursor.space();
+        }
+        cursor.at += 1;
+    }
+}
+
+/// Moves past any value, and returns where it is.
+#[inline(always)]
+fn value<E: Engine>(cursor: &mut Cursor<'_, E>, engine: E) -> Option<Value> {
+    let start = cursor.at;
+    let form = match cursor.value(engine)? {
+        Passed::Text(text) => return Some(text.into()),
+        Passed::Word => Form::Word,
+        Passed::Object => Form::Object,
+        Passed::Array => Form::Array,
     };
-    ENDS[usize::from(byte)]
+    let end = cursor.at;
+    Some(Value { form, start, end })
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 // The operations are inlined into one function per engine, because only this function may use vector instructions.
 #![allow(clippy::inline_always)]
 
+use super::cursor::{Cursor, Passed};
 use super::string::{decoded, is, is_text, Span};
 use crate::simd::{Engine, Operation};
 
@@ -134,7 +135,7 @@ pub(crate) fn meaning_escaped(path: Path, key: &[u8]) -> Key {
 pub fn scan<E: Engine>(engine: E, data: &[u8], from: usize) -> Scan {
     let mut scanner = Scanner::<E>::new(data, from);
     let clear = scanner.line(engine).is_some();
-    let end = line_end(data, scanner.at);
+    let end = line_end(data, scanner.cursor.at);
     if !clear {
         return Scan {
             end,
@@ -193,9 +194,7 @@ fn kind(data: &[u8], tags: &[Option<Span>; TAGS]) -> KindSpans {
 }
 
 struct Scanner<'a, E: Engine> {
-    data: &'a [u8],
-    at: usize,
-    ahead: E::Ahead,
+    cursor: Cursor<'a, E>,
     /// A bit for each tag and path key found in the line so far.
     seen: u16,
     tags: [Option<Span>; TAGS],
@@ -207,9 +206,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
     #[inline(always)]
     fn new(data: &'a [u8], at: usize) -> Self {
         Self {
-            data,
-            at,
-            ahead: E::Ahead::default(),
+            cursor: Cursor::new(data, at),
             seen: 0,
             tags: [None; TAGS],
             uuid: None,
@@ -220,75 +217,53 @@ impl<'a, E: Engine> Scanner<'a, E> {
     /// Scans the line, but not past its LF. Returns `None` if the line is unclear.
     #[inline(always)]
     fn line(&mut self, engine: E) -> Option<()> {
-        self.space();
-        self.take(b'{')?;
+        self.cursor.space();
+        self.cursor.take(b'{')?;
         let mut path = Path::Top;
         let mut first = true;
         loop {
-            self.space();
-            if first && self.byte() == b'}' {
+            self.cursor.space();
+            if first && self.cursor.byte() == b'}' {
                 // The object is empty. The loop below closes it.
             } else {
-                self.take(b'"')?;
-                let key = self.string(engine)?;
+                self.cursor.take(b'"')?;
+                let key = self.cursor.string(engine)?;
                 let key = if key.escaped {
-                    meaning_escaped(path, key.of(self.data))
+                    meaning_escaped(path, key.of(self.cursor.data))
                 } else {
-                    meaning(path, key.of(self.data))
+                    meaning(path, key.of(self.cursor.data))
                 };
-                self.space();
-                self.take(b':')?;
-                self.space();
+                self.cursor.space();
+                self.cursor.take(b':')?;
+                self.cursor.space();
                 if let Key::Path(inner) = key {
                     self.see(PATHS + inner as u32)?;
-                    if self.byte() == b'{' {
-                        self.at += 1;
+                    if self.cursor.byte() == b'{' {
+                        self.cursor.at += 1;
                         path = inner;
                         first = true;
                         continue;
                     }
                 }
                 self.value(engine, path, key)?;
-                self.space();
+                self.cursor.space();
             }
             first = false;
             loop {
-                match self.byte() {
+                match self.cursor.byte() {
                     b',' => break,
                     b'}' if path == Path::Top => {
-                        self.at += 1;
-                        self.space();
-                        return (self.byte() == b'\n').then_some(());
+                        self.cursor.at += 1;
+                        self.cursor.space();
+                        return (self.cursor.byte() == b'\n').then_some(());
                     }
                     b'}' => path = path.parent(),
                     _ => return None,
                 }
-                self.at += 1;
-                self.space();
+                self.cursor.at += 1;
+                self.cursor.space();
             }
-            self.at += 1;
-        }
-    }
-
-    /// Returns the next byte, or an LF at the end of the data.
-    #[inline(always)]
-    fn byte(&self) -> u8 {
-        self.data.get(self.at).map_or(b'\n', |&byte| byte)
-    }
-
-    #[inline(always)]
-    fn take(&mut self, byte: u8) -> Option<()> {
-        if self.byte() != byte {
-            return None;
-        }
-        self.at += 1;
-        Some(())
-    }
-
-    #[inline(always)]
-    fn space(&mut self) {
-        while self.byte() <= b' ' && matches!(self.byte(), b' ' | b'\t' | b'\r') {
-            self.at += 1;
+            self.cursor.at += 1;
         }
     }
 
@@ -302,43 +277,12 @@ impl<'a, E: Engine> Scanner<'a, E> {
         Some(())
     }
 
-    /// Moves past a string, from after its opening quote.
-    #[inline(always)]
-    fn string(&mut self, engine: E) -> Option<Span> {
-        let start = self.at;
-        let (end, escaped) = engine.string_end(&mut self.ahead, self.data, start);
-        self.at = end;
-        self.take(b'"')?;
-        Some(Span {
-            start,
-            len: end - start,
-            escaped,
-        })
-    }
-
     #[inline(always)]
     fn value(&mut self, engine: E, path: Path, key: Key) -> Option<()> {
-        let mut found = None;
-        match self.byte() {
-            b'"' => {
-                self.at += 1;
-                found = Some(self.string(engine)?);
-            }
-            b'{' | b'[' => match engine.container_end(self.data, self.at) {
-                Ok(end) => self.at = end,
-                Err(end) => {
-                    self.at = end;
-                    return None;
-                }
-            },
-            byte if ENDS_WORD[usize::from(byte)] => return None,
-            _ => {
-                self.at += 1;
-                while !ENDS_WORD[usize::from(self.byte())] {
-                    self.at += 1;
-                }
-            }
-        }
+        let found = match self.cursor.value(engine)? {
+            Passed::Text(text) => Some(text),
+            _ => None,
+        };
         match key {
             Key::Other if path == Path::Delta && self.text.is_none() => self.text = found,
             Key::Tag(tag) => self.tag(engine, tag, found)?,
@@ -350,10 +294,11 @@ impl<'a, E: Engine> Scanner<'a, E> {
 
     #[inline(always)]
     fn tag(&mut self, engine: E, tag: Tag, value: Option<Span>) -> Option<()> {
+        let data = self.cursor.data;
         if let Some(span) = value {
             // An ASCII string without escapes is valid. Any other string has a special byte, or a byte that is not ASCII.
-            let plain = engine.special_ascii(self.data, span.start);
-            if plain != (span.start + span.len, true) && !is_text(span.of(self.data)) {
+            let plain = engine.special_ascii(data, span.start);
+            if plain != (span.start + span.len, true) && !is_text(span.of(data)) {
                 return None;
             }
         }
@@ -367,25 +312,14 @@ impl<'a, E: Engine> Scanner<'a, E> {
 
     #[cold]
     fn same(&self, one: Option<Span>, other: Option<Span>) -> bool {
+        let data = self.cursor.data;
         match (one, other) {
             (None, None) => true,
-            (Some(one), Some(other)) => decoded(one.of(self.data)).eq(decoded(other.of(self.data))),
+            (Some(one), Some(other)) => decoded(one.of(data)).eq(decoded(other.of(data))),
             _ => false,
         }
     }
 }
-
-/// The bytes that end a number or a literal. A number or literal never begins with one of these bytes.
-const ENDS_WORD: [bool; 256] = {
-    let mut ends = [false; 256];
-    let bytes = b" \t\r\n,]}\"{[:";
-    let mut at = 0;
-    while at < bytes.len() {
-        ends[bytes[at] as usize] = true;
-        at += 1;
-    }
-    ends
-};
 
 #[cfg(test)]
 mod tests;
