@@ -25,15 +25,18 @@ class CitationsConfig(Wire, frozen=True):
     """True if the model may cite."""
 
 
-class CitationCharLocation(Wire, tag_field="type", tag="char_location", kw_only=True, frozen=True):
-    """Points to a span of characters in a plain-text document."""
-
+class _DocumentCitation(Wire, tag_field="type", kw_only=True, frozen=True):
     cited_text: str
     """The quoted text."""
     document_index: int
     """The number of the document in the request, from 0."""
     document_title: str | UnsetType | None = UNSET
     """The title of the document; null if it has none."""
+
+
+class CitationCharLocation(_DocumentCitation, tag="char_location", kw_only=True, frozen=True):
+    """Points to a span of characters in a plain-text document."""
+
     end_char_index: int
     """The index after the last character."""
     file_id: str | UnsetType | None = UNSET
@@ -42,15 +45,9 @@ class CitationCharLocation(Wire, tag_field="type", tag="char_location", kw_only=
     """The index of the first character, from 0."""
 
 
-class CitationPageLocation(Wire, tag_field="type", tag="page_location", kw_only=True, frozen=True):
+class CitationPageLocation(_DocumentCitation, tag="page_location", kw_only=True, frozen=True):
     """Points to a range of pages in a PDF document."""
 
-    cited_text: str
-    """The quoted text."""
-    document_index: int
-    """The number of the document in the request, from 0."""
-    document_title: str | UnsetType | None = UNSET
-    """The title of the document; null if it has none."""
     end_page_number: int
     """The number after the last page: 4 for a quote from page 3."""
     file_id: str | UnsetType | None = UNSET
@@ -59,15 +56,9 @@ class CitationPageLocation(Wire, tag_field="type", tag="page_location", kw_only=
     """The number of the first page, from 1."""
 
 
-class CitationContentBlockLocation(Wire, tag_field="type", tag="content_block_location", kw_only=True, frozen=True):
+class CitationContentBlockLocation(_DocumentCitation, tag="content_block_location", kw_only=True, frozen=True):
     """Points to a range of blocks in a document whose source is a list of content blocks."""
 
-    cited_text: str
-    """The quoted text."""
-    document_index: int
-    """The number of the document in the request, from 0."""
-    document_title: str | UnsetType | None = UNSET
-    """The title of the document; null if it has none."""
     end_block_index: int
     """The index after the last block."""
     file_id: str | UnsetType | None = UNSET
