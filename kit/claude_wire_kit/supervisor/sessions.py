@@ -144,12 +144,9 @@ class Sessions:
                     record.epoch += 1
                     self._note_end(record, journal)
                 if not journal.number:
-                    raise LookupError(id)
+                    raise RefusedError("system", f"the journal of session {id} has lost its files")
                 managed = ManagedSession(record, journal, self._folder, self._on_end)
                 managed.ledger.remember_prompts(prompts_of(journal))
-            except LookupError:
-                journal.close()
-                raise RefusedError("system", f"the journal of session {id} has lost its files") from None
             except BaseException:
                 journal.close()
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -128,6 +129,18 @@ async def test_a_damaged_session_is_told_in_the_log_and_the_others_are_there(tmp
         listed = (await (await supervisor.client()).ask({"list": {}}))["sessions"]
         assert [session["id"] for session in listed] == [whole["id"]]
         assert '"unreadable"' in (supervisor.path / "log.ndjson").read_text()
+
+
+async def test_a_session_whose_journal_has_lost_its_files_is_listed_and_cannot_be_attached_to(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as supervisor:
+        answer = await cut_off(supervisor)
+        shutil.rmtree(session_file(supervisor, answer).parent / "parts" / "000001")
+        await supervisor.start()
+        client = await supervisor.client()
+        (session,) = (await client.ask({"list": {}}))["sessions"]
+        assert (session["id"], session["life"], session["line"]) == (answer["id"], "lost", 0)
+        reply = await client.ask({"attach": answer["id"]})
+        assert (reply["error"], "has lost its files" in reply["message"]) == ("system", True)
 
 
 #: A program that starts a child in its session, prints the child's pid, and ends.
