@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -342,7 +341,6 @@ if not options:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is limited as Linux does it")
-@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer ends who gets no memory")
 @pytest.mark.parametrize(
     ("size", "options"),
     [(40_000_000, {}), (40_000_000, {"only": ["assistant"]})],
