@@ -66,6 +66,26 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("how", ["ask", "iteration"])
+def test_ctrl_c_that_does_not_wake_the_main_thread_ends_the_session(how: str) -> None:
+    """The session's thread receives the signal. A signal that arrives just before the wait has the same effect."""
+    code = """
+import signal
+def told(data):
+    if b'"init"' in data:
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+try:
+    with opened() as session:
+        wait(session, sys.argv[2])
+except KeyboardInterrupt:
+    say_what_is_held()
+"""
+    with host(code, how) as program:
+        assert program.says() == NOTHING
+        assert program.ends() == 0
+    assert program.errors == b""
+
+
+@pytest.mark.parametrize("how", ["ask", "iteration"])
 def test_ctrl_c_that_is_caught_in_the_block_leaves_a_session_that_works(how: str) -> None:
     code = """
 with opened() as session:

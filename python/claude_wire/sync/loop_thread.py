@@ -20,6 +20,8 @@ R = TypeVar("R")
 
 #: Total seconds that the interpreter waits at exit for all unclosed threads.
 LAST_SECONDS = 5.0
+#: Maximum seconds for which a waiting thread may miss a signal.
+SIGNAL_SECONDS = 0.5
 
 
 class LoopThread:
@@ -62,6 +64,7 @@ class LoopThread:
             raise HandleError("a session can be entered only once; open another one")
         try:
             self._thread.start()
+            _wait(self._entered)
             self._entered.result()
         except BaseException:
             self._error = None
@@ -89,6 +92,7 @@ class LoopThread:
         try:
             if self._ended:  # the loop may have ended before it got the call
                 future.cancel()
+            _wait(future)
             return future.result()
         except concurrent.futures.CancelledError:
             raise self._closed() from self._error
@@ -184,6 +188,21 @@ class LoopThread:
 
     def _closed(self) -> HandleError:
         return HandleError("the session is closed; open another one")
+
+
+def _wait(future: concurrent.futures.Future[Any]) -> None:
+    """Wait until a future is done.
+
+    Python handles a signal in the main thread, between two bytecodes. A signal that another thread receives, or that
+    arrives after the last bytecode before the wait, does not end the wait. So this function waits again and again.
+
+    Raises:
+        CancelledError: the future was cancelled.
+    """
+    while True:
+        with suppress(concurrent.futures.TimeoutError):
+            future.exception(SIGNAL_SECONDS)
+            return
 
 
 #: All running threads.
