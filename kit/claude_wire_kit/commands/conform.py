@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import click
@@ -17,6 +17,9 @@ from claude_wire_kit.conform.report import in_words, report_as_json, table
 from claude_wire_kit.conform.running import Expected, Outcome, Runner
 from claude_wire_kit.conform.scenarios import SCENARIOS
 from claude_wire_kit.terminal.columns import printed, terminal_width
+
+#: Maximum seconds after which Ctrl-C is noticed.
+SIGNAL_SECONDS = 0.5
 
 
 @click.command(context_settings=PASSES_FLAGS)
@@ -68,8 +71,11 @@ def conform(
     outcomes: list[Outcome] = []
     pool = ThreadPoolExecutor(jobs)
     try:
-        for outcome in pool.map(runner.run, chosen):
-            outcomes.append(outcome)
+        for running in [pool.submit(runner.run, scenario) for scenario in chosen]:
+            while not running.done():
+                # Python does not notice a Ctrl-C that arrives just before a wait, so no wait is long.
+                wait([running], SIGNAL_SECONDS)
+            outcomes.append(outcome := running.result())
             if not as_json:
                 printed([*in_words(outcome), ""], terminal_width())
     except OSError as error:
