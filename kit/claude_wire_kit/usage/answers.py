@@ -29,10 +29,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from claude_wire.messages import InvalidLine, Message, UnknownMessage
-from claude_wire.support import fields_of, moment
+from claude_wire.messages import InvalidLine, Message, UnknownMessage, Usage
+from claude_wire.support import moment
 from claude_wire.transcripts import AssistantRecord, Record
 from claude_wire_kit.usage.tokens import MAX_TOKENS, AnswerTotals, cut_name
 
@@ -75,72 +75,45 @@ def answer_of(record: Record | Message | InvalidLine) -> Answer | None:
     This also works for an assistant record that was decoded as an :class:`UnknownMessage` because one of its fields is
     new or invalid.
     """
-    if isinstance(record, AssistantRecord):
-        message, usage = record.message, record.message.usage
-        if usage is None:
-            return None
-        split = usage.cache_creation or None
-        return _answer(
-            *(message.id, record.requestId, record.uuid, record.requestSessionId, record.sessionId),
-            *(message.model, record.cwd, record.agentId, record.timestamp),
-            counts=(
-                *(usage.input_tokens, usage.output_tokens, usage.cache_creation_input_tokens),
-                *((split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens) if split else (0, 0)),
-                usage.cache_read_input_tokens,
-            ),
-        )
-    if not isinstance(record, UnknownMessage) or record.type != "assistant":
+    is_unknown = isinstance(record, UnknownMessage) and record.type == "assistant"
+    if not (is_unknown or isinstance(record, AssistantRecord)):
         return None
-    said = fields_of(record.get("message"))
-    if not isinstance(said.get("usage"), dict):
+    message = _get(record, "message")
+    usage, model, id = _get(message, "usage"), _text(message, "model"), _text(message, "id")
+    # Not isinstance(), for which pyright narrows `usage` to dict[Unknown, Unknown].
+    if model == SYNTHETIC or not issubclass(type(usage), (Usage, dict)):
         return None
-    used = fields_of(said["usage"])
-    by_time = fields_of(used.get("cache_creation"))
-    return _answer(
-        *(_text(said, "id"), _text(record, "requestId"), _text(record, "uuid")),
-        *(_text(record, "requestSessionId"), _text(record, "sessionId")),
-        *(_text(said, "model"), _text(record, "cwd"), _text(record, "agentId"), _text(record, "timestamp")),
-        counts=(
-            *(used.get("input_tokens"), used.get("output_tokens"), used.get("cache_creation_input_tokens")),
-            *(by_time.get("ephemeral_5m_input_tokens"), by_time.get("ephemeral_1h_input_tokens")),
-            used.get("cache_read_input_tokens"),
-        ),
+    by_time, asked_in = _get(usage, "cache_creation"), _text(record, "requestSessionId")
+    tokens = AnswerTotals(
+        answers=1,
+        input_tokens=_count(usage, "input_tokens"),
+        output_tokens=_count(usage, "output_tokens"),
+        cache_creation_input_tokens=_count(usage, "cache_creation_input_tokens"),
+        cache_creation_5m=_count(by_time, "ephemeral_5m_input_tokens"),
+        cache_creation_1h=_count(by_time, "ephemeral_1h_input_tokens"),
+        cache_read_input_tokens=_count(usage, "cache_read_input_tokens"),
     )
-
-
-def _answer(
-    id: str | None,
-    request: str | None,
-    uuid: str | None,
-    asked_in: str | None,
-    session: str | None,
-    model: str | None,
-    cwd: str | None,
-    agent: str | None,
-    timestamp: str | None,
-    *,
-    counts: tuple[object, ...],
-) -> Answer | None:
-    if model == SYNTHETIC:
-        return None
-    when = moment(timestamp)
-    tokens = AnswerTotals(*map(_count, counts))
-    tokens.answers = 1
+    time = moment(_text(record, "timestamp"))
     return Answer(
-        key=key_of(id, request) if id is not None else key_of(uuid),
+        key=key_of(id, _text(record, "requestId")) if id is not None else key_of(_text(record, "uuid")),
         copied=asked_in is not None,
-        session=cut_name(asked_in or session),
+        session=cut_name(asked_in or _text(record, "sessionId")),
         model=cut_name(model) or "?",
-        cwd=cut_name(cwd),
-        agent=cut_name(agent),
-        time=None if when is None else when.timestamp(),
+        cwd=cut_name(_text(record, "cwd")),
+        agent=cut_name(_text(record, "agentId")),
+        time=None if time is None else time.timestamp(),
         tokens=tokens,
     )
 
 
-def _text(values: dict[str, Any], name: str) -> str | None:
-    value = values.get(name)
-    return value if isinstance(value, str) else None
+def _get(value: object, name: str) -> Any:
+    """Return a field of a Struct or of a JSON object. None if the field is missing, or for any other value."""
+    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else getattr(value, name, None)
+
+
+def _text(value: object, name: str) -> str | None:
+    found = _get(value, name)
+    return found if isinstance(found, str) else None
 
 
 class Answers:
@@ -186,7 +159,8 @@ def digest_of(ids: bytes) -> bytes:
     return blake2b(ids, digest_size=KEY_BYTES).digest()
 
 
-def _count(number: object) -> int:
+def _count(value: object, name: str) -> int:
+    number = _get(value, name)
     if isinstance(number, float) and number.is_integer():
         number = int(number)
     # A number that does not fit into 64 bits counts as 0, as in the Arrow columns of `usage.rows`.
