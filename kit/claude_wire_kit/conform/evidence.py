@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from claude_wire.agent import AgentOptions
@@ -146,12 +147,7 @@ class Evidence:
 
     def summary(self) -> str:
         """Describe in one line what the host did."""
-        kinds: list[list[Any]] = []
-        for line in self.printed:
-            if kinds and kinds[-1][0] == line["type"]:
-                kinds[-1][1] += 1
-            else:
-                kinds.append([line["type"], 1])
+        kinds = ((kind, len(list(lines))) for kind, lines in groupby(line["type"] for line in self.printed))
         printed = ", ".join(kind if count == 1 else f"{count} of {kind}" for kind, count in kinds)
         wire = f"wrote {len(self.sent_lines)} lines to the agent" if self.recording else "did not start the agent"
         how = "was killed at the time limit" if self.code is None else f"ended with exit code {self.code}"

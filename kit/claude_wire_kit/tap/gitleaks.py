@@ -5,29 +5,7 @@ only the rules that recognise a token by its own form. Some gitleaks rules need 
 :mod:`.chance` finds such tokens without the name. Wider patterns in :data:`.secrets.KINDS` cover the other rules.
 Changes for :mod:`re`: flags in the middle became groups, groups do not capture, and the end of a token is not checked.
 
-The licence of gitleaks, which is also in THIRD_PARTY_LICENSES:
-
-MIT License
-
-Copyright (c) 2019 Zachary Rice
-
-Permission is hereby granted, free of charge, to any person obtaining a copy
-of this software and associated documentation files (the "Software"), to deal
-in the Software without restriction, including without limitation the rights
-to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
-copies of the Software, and to permit persons to whom the Software is
-furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all
-copies or substantial portions of the Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
-FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
-AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
-LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
-OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
-SOFTWARE.
+Copyright (c) 2019 Zachary Rice, MIT License. THIRD_PARTY_LICENSES, which each wheel contains, has its text.
 """
 
 from __future__ import annotations
