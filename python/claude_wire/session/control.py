@@ -109,7 +109,11 @@ class Control:
 
     def connect(self, name: str, server: McpServer) -> None:
         """Let an MCP server in this process send to the CLI."""
-        server.connect(self._carrier(name))
+
+        async def send(message: dict[str, Any]) -> None:
+            await self._sender.send(self.requests.line(McpMessageRequest(server_name=name, message=message)))
+
+        server.connect(send)
         self.connected[name] = server
 
     def drop_servers(self, names: Iterable[str]) -> None:
@@ -195,11 +199,3 @@ class Control:
         for name, task in tasks.items():
             if not task.done:
                 raise HandleError(f"mcp_servers[{name!r}] was removed, and its aclose() has not returned yet")
-
-    def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
-        """Return the ``send`` function that one server gets in :meth:`McpServer.connect`."""
-
-        async def carry(message: dict[str, Any]) -> None:
-            await self._sender.send(self.requests.line(McpMessageRequest(server_name=server_name, message=message)))
-
-        return carry
