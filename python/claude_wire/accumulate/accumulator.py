@@ -135,8 +135,8 @@ class _Log:
         self.pieces: list[str] = []
         self.state: State = State()
         self.partial: PartialMessage = PartialMessage(self)
-        #: The last delta: index of its block, its type, and the ``api_message_id`` of its line. ``delta_type`` is None
-        #: after any other event.
+        #: The last delta: its block's index, its type, and its line's ``api_message_id``. After any other event,
+        #: ``delta_type`` is None.
         self.index: int = -1
         self.delta_type: type[object] | None = None
         self.api_id: str | None = None

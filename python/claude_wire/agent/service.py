@@ -74,7 +74,7 @@ class Service:
         self._lifespan = lifespan
         self._tasks = Tasks()
         self._answering = Tasks()
-        # The control requests of the host, and those of the agent.
+        # `_asked`: the host's control requests. `_sent`: the agent's control requests.
         self._asked = HostQuestions(remembers=False)
         self._sent = SentRequests()
         self.requests: Requests = Requests(self._sent, self._send, self._tasks, self.protocol.encode_control)

@@ -92,7 +92,7 @@ class AgentSession:
         self.permission_mode: str = options.permission_mode or "default"
         #: Settings that the host has set for this session by ``apply_flag_settings``.
         self.flag_settings: dict[str, Any] = {}
-        #: Number of tokens for thinking that the host has set; None: the default.
+        #: The host's limit for thinking tokens (``set_max_thinking_tokens``); None: the default.
         self.max_thinking_tokens: int | None = None
         #: The MCP servers in the host, by name.
         self.mcp_servers: dict[str, McpConnection] = {}
@@ -118,7 +118,7 @@ class AgentSession:
         self.used: dict[str, ModelUsage] = {}
         #: Total costs since the start of the session, in US dollars.
         self.cost_usd: float = 0.0
-        #: Values of the author, kept as long as the session.
+        #: The author's own values. The library does not use them.
         self.state: dict[str, Any] = {}
         for name in self._sdk_servers(options.mcp_config):
             self.mcp_servers[name] = McpConnection(name)
@@ -216,7 +216,7 @@ class TurnRecord:
         self.context: list[UserMessage] = []
         #: True after the first frames of the turn were written.
         self.opened: bool = False
-        #: The uuids of prompts that were put into the turn later.
+        #: The uuids of prompts that joined the turn after it began.
         self.folded: list[str] = []
 
     @property

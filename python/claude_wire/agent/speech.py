@@ -56,13 +56,13 @@ class Speech:
         self._turn = turn
         self._parent = parent
         self._partial = protocol.session.options.include_partial_messages
-        # The id of the open message (None: no message is open), the index of its next block, and True if a block uses a
-        # tool.
+        # `_id`: the open message's id; None if no message is open. `_index`: the index of its next block. `_uses_tool`:
+        # whether one of its blocks is a tool use.
         self._id: str | None = None
         self._index = 0
         self._uses_tool = False
-        # The open block: its kind ("text" or "thinking"; None: no block is open), its pieces, and the constant parts of
-        # a line with a delta.
+        # The open block: its kind ("text" or "thinking"; None if no block is open), its pieces, and the constant parts
+        # of its delta lines.
         self._kind: str | None = None
         self._pieces: list[str] = []
         self._head = self._middle = self._tail = b""

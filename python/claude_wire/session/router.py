@@ -87,7 +87,7 @@ class Router:
         self.ready: deque[Any] = deque()
         #: The types of all messages in the last batch, including control messages.
         self.types: set[type] = set()
-        # Whether the consumer is in a step, the scope that cancels the step, and the number of steps so far.
+        # `_stepping`: the consumer is in a step. `_scope` cancels this step. `_steps`: the number of steps so far.
         self._stepping = False
         self._scope: CancelScope | None = None
         self._steps = 0

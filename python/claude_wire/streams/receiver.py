@@ -85,7 +85,7 @@ class Receiver(Generic[T]):
         self.ended: bool = False
         #: True after :meth:`forget`.
         self.closed: bool = False
-        # Whether the source failed, whether it ended in the middle of a line, and whether a task is in a step.
+        # `_failed`: the source failed. `_cut`: the source ended in the middle of a line. `_busy`: a task is in a step.
         self._failed = self._cut = self._busy = False
         # Reads the chunks after the first take_over(). None until then.
         self._ahead: ReadAhead | None = None
