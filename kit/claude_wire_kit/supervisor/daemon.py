@@ -23,6 +23,7 @@ from msgspec import UNSET
 from claude_wire_kit.supervisor.child import raise_descriptors, user_of
 from claude_wire_kit.supervisor.connection import Connection
 from claude_wire_kit.supervisor.disk.journal import GoneError
+from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import (
     VERSION,
     Attach,
@@ -38,7 +39,7 @@ from claude_wire_kit.supervisor.frames import (
     command_of,
     line_of,
 )
-from claude_wire_kit.supervisor.sessions import Limits, RefusedError, Sessions
+from claude_wire_kit.supervisor.sessions import Limits, Sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -222,8 +223,8 @@ class Daemon:
         try:
             command = _decode(line)
             self._carry_out(connection, command)
-        except RefusedError as error:
-            connection.send_frame(error.answer)
+        except SupervisorError as error:
+            connection.send_frame(Failed(error.error, str(error), error.line, error.first))
         except OSError as error:
             self._folder.log("failed", command=type(command).__name__, error=error.strerror)
             what = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror or error)
@@ -259,7 +260,7 @@ class Daemon:
 
     def _create(self, connection: Connection, command: Create) -> None:
         if command.after is not None:
-            raise RefusedError("command", "a new session has no lines yet: leave out after")
+            raise SupervisorError("command", "a new session has no lines yet: leave out after")
         self._answer(connection, self._sessions.create(command.create), command)
 
     def _attach(self, connection: Connection, command: Attach) -> None:
@@ -279,25 +280,25 @@ class Daemon:
         """Return the number of the first line for a client that attaches, and the line's place in the journal.
 
         Raises:
-            RefusedError: another client is the driver, or the journal does not have the lines.
+            SupervisorError: another client is the driver, or the journal does not have the lines.
         """
         journal, after = managed.journal, command.after
         if command.role == "driver" and managed.driver is not None and not command.take:
-            raise RefusedError("driver", "another client drives the session: attach with take, or as a viewer")
+            raise SupervisorError("driver", "another client drives the session: attach with take, or as a viewer")
         if after is not None and after.id != managed.id:
-            raise RefusedError("command", f"the cursor belongs to another session, {after.id!r}")
+            raise SupervisorError("command", f"the cursor belongs to another session, {after.id!r}")
         if after is not None and (after.epoch != managed.epoch or not 0 <= after.line < managed.next_line):
             last = managed.next_line - 1
             message = f"lines were lost, or the cursor is of another journal; the session ends with line {last}"
-            raise RefusedError("epoch", message, line=last)
+            raise SupervisorError("epoch", message, line=last)
         tail, before = (command.tail, command.before) if isinstance(command, Attach) else (UNSET, UNSET)
         if tail is UNSET and before is not UNSET:
-            raise RefusedError("command", "before needs tail")
+            raise SupervisorError("command", "before needs tail")
         if tail is not UNSET and after is not None:
-            raise RefusedError("command", "pass tail or after, not both")
+            raise SupervisorError("command", "pass tail or after, not both")
         if before is not UNSET and before > managed.next_line:
             last = managed.next_line - 1
-            raise RefusedError("epoch", f"this line does not exist; the session ends with line {last}", line=last)
+            raise SupervisorError("epoch", f"this line does not exist; the session ends with line {last}", line=last)
         try:
             line = journal.first if after is None else after.line + 1
             if tail is not UNSET:
@@ -305,11 +306,11 @@ class Daemon:
             place = journal.place_of(line)
             if not journal.is_whole:
                 self._folder.log("journal-damaged", session=managed.id)
-                raise RefusedError("system", "the journal of the session is damaged: somebody has changed its files")
+                raise SupervisorError("system", "the journal of the session is damaged: somebody has changed its files")
             return line, place
         except GoneError as gone:
             message = f"these lines were removed for the byte budget; the first that is there is {gone.first}"
-            raise RefusedError("gone", message, first=gone.first) from None
+            raise SupervisorError("gone", message, first=gone.first) from None
 
     def _follow(self, connection: Connection, managed: ManagedSession, command: Create | Attach | Resume) -> None:
         line, place = self._place(managed, command)
@@ -377,15 +378,15 @@ def _decode(line: bytes) -> Command:
     """Decode a command.
 
     Raises:
-        RefusedError: the client has another version of the protocol, or the line is not a command.
+        SupervisorError: the client has another version of the protocol, or the line is not a command.
     """
     try:
         spoken = msgspec.json.decode(line, type=_Versioned).version
         if spoken == VERSION:
             return command_of(line)
     except (ValueError, RecursionError) as error:
-        raise RefusedError("command", f"the line is not a command: {error}") from None
-    raise RefusedError(
+        raise SupervisorError("command", f"the line is not a command: {error}") from None
+    raise SupervisorError(
         "version", f"this supervisor speaks version {VERSION}, the client version {spoken}: use the same of both"
     )
 

@@ -17,7 +17,8 @@ from claude_wire_kit.supervisor.disk.files import private_folder, remove_tree
 from claude_wire_kit.supervisor.disk.journal import JOURNAL_BYTES, Journal
 from claude_wire_kit.supervisor.disk.record import Record, boot_id, load, resumed, save
 from claude_wire_kit.supervisor.disk.review import prompts_of, review
-from claude_wire_kit.supervisor.frames import Ended, Failed, Life, SessionInfo, Spec
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import Ended, Life, SessionInfo, Spec
 from claude_wire_kit.supervisor.managed_session import ManagedSession
 
 if TYPE_CHECKING:
@@ -49,14 +50,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     connections: int = 1024
     memory_bytes: int | None = None
     journal_bytes: int = JOURNAL_BYTES
-
-
-class RefusedError(Exception):
-    """A command cannot be carried out. ``answer`` is the frame for the client."""
-
-    def __init__(self, error: str, message: str, **fields: int) -> None:
-        super().__init__(message)
-        self.answer: Failed = Failed(error=error, message=message, **fields)
 
 
 class _Warm:
@@ -121,7 +114,7 @@ class Sessions:
         """Return the session with this id, or None if its files are not open because it ended.
 
         Raises:
-            RefusedError: no session has this id.
+            SupervisorError: no session has this id.
         """
         return self._managed.get(self._record(id).id)
 
@@ -129,7 +122,7 @@ class Sessions:
         """Return the session with this id, and open its files if necessary. Call :meth:`let_go` with it afterwards.
 
         Raises:
-            RefusedError: no session has this id, or its journal is damaged.
+            SupervisorError: no session has this id, or its journal is damaged.
             OSError: its journal cannot be opened.
         """
         record = self._record(id)
@@ -138,13 +131,13 @@ class Sessions:
             try:
                 journal = self._journal(self._path(id))
             except ValueError as error:
-                raise RefusedError("system", f"the journal of session {id} is damaged: {error}") from None
+                raise SupervisorError("system", f"the journal of session {id} is damaged: {error}") from None
             try:
                 if journal.next <= record.line:  # a power failure lost lines
                     record.epoch += 1
                     self._note_end(record, journal)
                 if not journal.number:
-                    raise RefusedError("system", f"the journal of session {id} has lost its files")
+                    raise SupervisorError("system", f"the journal of session {id} has lost its files")
                 managed = ManagedSession(record, journal, self._folder, self._on_end)
                 managed.ledger.remember_prompts(prompts_of(journal))
             except BaseException:
@@ -156,14 +149,14 @@ class Sessions:
     def _record(self, id: str) -> Record:
         record = self._records.get(id)
         if record is None or record.is_warm:
-            raise RefusedError("unknown", f"there is no session {id!r}")
+            raise SupervisorError("unknown", f"there is no session {id!r}")
         return record
 
     def create(self, spec: Spec) -> ManagedSession:
         """Start a CLI in a new session, or take a prewarmed one for this spec.
 
         Raises:
-            RefusedError: the CLI cannot be started, or a limit is reached.
+            SupervisorError: the CLI cannot be started, or a limit is reached.
             OSError: the session's folder cannot be written.
         """
         return self._take_warm(spec) or self._begin(spec, is_warm=False)
@@ -172,7 +165,7 @@ class Sessions:
         """Start a CLI that resumes a session.
 
         Raises:
-            RefusedError: the session's CLI is running or cannot be started, no environment is known, or a limit is
+            SupervisorError: the session's CLI is running or cannot be started, no environment is known, or a limit is
                 reached.
             OSError: the session's folder cannot be written.
         """
@@ -181,9 +174,9 @@ class Sessions:
         env = self._environments.get(id) if env is None else env
         try:
             if managed.runs:
-                raise RefusedError("running", "the CLI of this session is already running: attach to it")
+                raise SupervisorError("running", "the CLI of this session is already running: attach to it")
             if env is None:
-                raise RefusedError("environment", "the environment is not stored on disk: pass env")
+                raise SupervisorError("environment", "the environment is not stored on disk: pass env")
             self._require_room()
             self._require_spec_room(record, env)
             self._spawn(managed, resumed(record.argv, record.cli_session_id), env)
@@ -196,13 +189,13 @@ class Sessions:
         """Remove a session and its journal.
 
         Raises:
-            RefusedError: its CLI is running.
+            SupervisorError: its CLI is running.
             OSError: a file cannot be removed.
         """
         self._record(id)
         managed = self._managed.get(id)
         if managed is not None and managed.runs:
-            raise RefusedError("running", "the CLI of this session is running: stop it first")
+            raise SupervisorError("running", "the CLI of this session is running: stop it first")
         # Rename the folder first. Then, after a crash, recover() removes the rest instead of treating it as a session.
         removed = f"{self._path(id)}{_REMOVED}"
         os.rename(self._path(id), removed)
@@ -218,7 +211,7 @@ class Sessions:
         """Change the name of a session; None removes the name.
 
         Raises:
-            RefusedError: no session has this id.
+            SupervisorError: no session has this id.
             OSError: the name cannot be written to disk. The session keeps its old name.
         """
         record = self._record(id)
@@ -284,7 +277,7 @@ class Sessions:
     def _begin(self, spec: Spec, *, is_warm: bool) -> ManagedSession:
         self._require_room()
         if len(self._records) >= MAX_SESSIONS:
-            raise RefusedError("limit", f"the limit of {MAX_SESSIONS:,} sessions is reached: remove ended sessions")
+            raise SupervisorError("limit", f"the limit of {MAX_SESSIONS:,} sessions is reached: remove ended sessions")
         record = Record(
             id=secrets.token_hex(6),
             name=spec.name,
@@ -321,7 +314,7 @@ class Sessions:
         try:
             child = Child(argv, cwd=record.cwd, env=env, descriptors=self._descriptors)
         except (OSError, ValueError, SubprocessError) as error:
-            raise RefusedError("start", f"the CLI cannot be started: {error}") from None
+            raise SupervisorError("start", f"the CLI cannot be started: {error}") from None
         try:
             managed.journal.begin(argv, began=time.time(), pid=child.pid, pid_began=child.began, mark=child.mark)
             record.boot, record.runs, record.ended = self._boot, True, None
@@ -331,7 +324,7 @@ class Sessions:
             child.close()
             record.boot, record.runs, record.ended = before
             if isinstance(error, ValueError):  # the ``initialize`` is invalid
-                raise RefusedError("command", f"initialize cannot be sent: {error}") from None
+                raise SupervisorError("command", f"initialize cannot be sent: {error}") from None
             raise
         self._managed[record.id] = managed
         self._environments[record.id] = env
@@ -339,22 +332,22 @@ class Sessions:
 
     def _require_room(self) -> None:
         if self.is_ending:
-            raise RefusedError("refused", "the supervisor is ending and starts no more CLIs")
+            raise SupervisorError("refused", "the supervisor is ending and starts no more CLIs")
         running = self.running
         if len(running) >= self._limits.sessions:
-            raise RefusedError("limit", f"{self._limits.sessions} CLIs are running, which is the limit (--sessions)")
+            raise SupervisorError("limit", f"{self._limits.sessions} CLIs are running, which is the limit (--sessions)")
         most = self._limits.memory_bytes
         if most is not None:
             used = memory_of([managed.pid for managed in running if managed.pid is not None])
             if used >= most:
-                raise RefusedError(
+                raise SupervisorError(
                     "limit", f"the CLIs use {used:,} bytes of the {most:,} that they may (limit: memory)"
                 )
 
     def _require_spec_room(self, record: Record, env: Mapping[str, str]) -> None:
         others = sum(self._spec_bytes.values()) - self._spec_bytes.get(record.id, 0)
         if others + _size(record, env) > MAX_SPEC_BYTES:
-            raise RefusedError(
+            raise SupervisorError(
                 "limit",
                 f"what all sessions are started with would have more than {MAX_SPEC_BYTES:,} bytes: remove some that "
                 "have ended",
@@ -390,7 +383,7 @@ class Sessions:
         """Start ``count`` prewarmed CLIs for :meth:`create` with an equal spec. Stop surplus ones.
 
         Raises:
-            RefusedError: a CLI cannot be started, or a limit is reached.
+            SupervisorError: a CLI cannot be started, or a limit is reached.
             OSError: a folder cannot be written.
         """
         warm = self._warm.setdefault(_key(spec), _Warm(spec, 0))
@@ -429,7 +422,7 @@ class Sessions:
             setattr(managed.record, field, value)
         managed.limit_cost()
         warm.ready.remove(managed.id)
-        with suppress(RefusedError, OSError):  # there is no room for another CLI
+        with suppress(SupervisorError, OSError):  # there is no room for another CLI
             self._fill(warm)
         return managed
 

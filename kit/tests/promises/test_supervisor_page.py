@@ -12,7 +12,7 @@ from site_hooks import on_page_markdown
 
 PAGE = (ROOT / "docs" / "supervisor.md").read_text(encoding="utf-8")
 #: Matches the code that creates a refusal. Its error word is the first argument.
-REFUSAL = re.compile(r'(?:RefusedError|SupervisorError)\(\s*"(\w+)"|Failed\(\s*error="(\w+)"')
+REFUSAL = re.compile(r'SupervisorError\(\s*"(\w+)"|Failed\(\s*error="(\w+)"')
 
 
 def section(heading: str) -> str:

@@ -288,9 +288,9 @@ class Journal:
             raise GoneError(self.first)
         if line > self.next:
             raise LookupError(f"the journal ends with line {self.next - 1}")
-        number = max((key for key, part in self._closed.items() if part.first <= line), default=self.number)
-        if self._last is None or line >= self._last.info.first:
-            number = self.number
+        number = self.number
+        if line < self.last.info.first:
+            number = max(key for key, part in self._closed.items() if part.first <= line)
         with self._reading(number) as part:
             return Place(number, part.offset_of(line))
 
