@@ -325,7 +325,8 @@ class Daemon:
         try:
             if not command.detach and not managed.runs:
                 self._place(managed, command)  # refuse before the CLI is started
-            self._answer(connection, self._sessions.resume(command.resume, command.env), command)
+            self._sessions.resume(managed, command.env)
+            self._answer(connection, managed, command)
         finally:
             self._sessions.let_go(managed)
 

@@ -161,7 +161,7 @@ class Sessions:
         """
         return self._take_warm(spec) or self._begin(spec, is_warm=False)
 
-    def resume(self, id: str, env: Mapping[str, str] | None) -> ManagedSession:
+    def resume(self, managed: ManagedSession, env: Mapping[str, str] | None) -> None:
         """Start a CLI that resumes a session.
 
         Raises:
@@ -169,31 +169,25 @@ class Sessions:
                 reached.
             OSError: the session's folder cannot be written.
         """
-        record = self._record(id)
-        managed = self.open(id)
-        env = self._environments.get(id) if env is None else env
-        try:
-            if managed.runs:
-                raise SupervisorError("running", "the CLI of this session is already running: attach to it")
-            if env is None:
-                raise SupervisorError("environment", "the environment is not stored on disk: pass env")
-            self._require_room()
-            self._require_spec_room(record, env)
-            self._spawn(managed, resumed(record.argv, record.cli_session_id), env)
-            self._spec_bytes[id] = _size(record, env)
-        finally:
-            self.let_go(managed)
-        return managed
+        record = managed.record
+        env = self._environments.get(record.id) if env is None else env
+        if managed.runs:
+            raise SupervisorError("running", "the CLI of this session is already running: attach to it")
+        if env is None:
+            raise SupervisorError("environment", "the environment is not stored on disk: pass env")
+        self._require_room()
+        self._require_spec_room(record, env)
+        self._spawn(managed, resumed(record.argv, record.cli_session_id), env)
+        self._spec_bytes[record.id] = _size(record, env)
 
     def remove(self, id: str) -> None:
         """Remove a session and its journal.
 
         Raises:
-            SupervisorError: its CLI is running.
+            SupervisorError: no session has this id, or its CLI is running.
             OSError: a file cannot be removed.
         """
-        self._record(id)
-        managed = self._managed.get(id)
+        managed = self.find(id)
         if managed is not None and managed.runs:
             raise SupervisorError("running", "the CLI of this session is running: stop it first")
         # Rename the folder first. Then, after a crash, recover() removes the rest instead of treating it as a session.
