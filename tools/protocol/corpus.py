@@ -18,7 +18,7 @@ from protocol.parts import MISFIT_PARTS, UNKNOWN_PARTS
 from protocol.recorded import recorded_lines
 from protocol.samples import Form, Samples, misfit_for
 from protocol.streams import STREAMS
-from protocol.vocabulary import NAMES, Name, Sides, answer_classes, answered, unions
+from protocol.vocabulary import NAMES, LineSchema, Name, answer_classes, answered, unions
 
 __all__ = ["corpus"]
 
@@ -29,7 +29,7 @@ _ABOUT = (
 _FORMS: tuple[Form, ...] = ("required", "every key", "null")
 
 
-def corpus(sides: Mapping[Name, Sides]) -> dict[str, Any]:
+def corpus(sides: Mapping[Name, LineSchema]) -> dict[str, Any]:
     """Return the corpus as file name -> content."""
     files: dict[str, list[Case]] = {
         "output": list(_valid(sides["output"])),
@@ -78,12 +78,12 @@ def _around(line: Any, member: Any) -> Any:
     return member if line is None else line
 
 
-def _members(side: Sides, union: str) -> list[str]:
+def _members(side: LineSchema, union: str) -> list[str]:
     members = next(members for members, name in unions().items() if name == union)
     return [cls.__name__ for cls in side.definitions.classes.values() if cls in members]
 
 
-def _samples(side: Sides, name: str) -> Iterator[tuple[Form, dict[str, Any]]]:
+def _samples(side: LineSchema, name: str) -> Iterator[tuple[Form, dict[str, Any]]]:
     """Yield the different samples of a definition: with only the required keys, with every key, and with nulls."""
     seen: list[dict[str, Any]] = []
     for form in _FORMS:
@@ -93,7 +93,7 @@ def _samples(side: Sides, name: str) -> Iterator[tuple[Form, dict[str, Any]]]:
             yield form, value
 
 
-def _valid(side: Sides) -> Iterator[Case]:
+def _valid(side: LineSchema) -> Iterator[Case]:
     for kind, cls in side.lines.items():
         for form, value in _samples(side, cls.__name__):
             yield line_case(f"{kind}: {form}", side.name, value, "valid", **{"class": cls.__name__})
@@ -116,7 +116,7 @@ def _recorded(kinds: Set[str]) -> Iterator[Case]:
 # --- lines with a wrong value -----------------------------------------------------------------------------------------
 
 
-def _spoilt(side: Sides, name: str, seen: set[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+def _spoilt(side: LineSchema, name: str, seen: set[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield samples of a definition in which one key has a wrong value.
 
     Many definitions share keys. So an optional key is skipped if ``seen`` has the same key with the same schema; other
@@ -140,7 +140,7 @@ def _spoilt(side: Sides, name: str, seen: set[str] | None = None) -> Iterator[tu
             yield f"{key} of another type", {**whole, key: wrong}
 
 
-def _misfits(side: Sides) -> Iterator[Case]:
+def _misfits(side: LineSchema) -> Iterator[Case]:
     seen: set[str] = set()
     for kind, cls in side.lines.items():
         for how, value in _spoilt(side, cls.__name__, seen):
@@ -185,7 +185,7 @@ def _part(row: tuple[str, Name, Any, list[tuple[str, str]]]) -> Case:
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-def _answers(side: Sides) -> Iterator[Case]:
+def _answers(side: LineSchema) -> Iterator[Case]:
     """Yield cases for the payloads of this side's answers."""
     definitions = side.schema["$defs"]
     for request in answered(side.name):

@@ -14,7 +14,7 @@ from claude_wire.messages.base import MessageBase, NoOther, Wire, wire_fields
 from claude_wire.transcripts.records.base import Record
 from protocol.schema import UNKNOWN, Schema, subtype_of
 from protocol.source import docstring, field_notes
-from protocol.vocabulary import SENDERS, Name, Sides, answer_classes, unions
+from protocol.vocabulary import SENDERS, LineSchema, Name, answer_classes, unions
 
 __all__ = ["index"]
 
@@ -50,7 +50,7 @@ _HEAD = {
 }
 
 
-def index(sides: Mapping[Name, Sides]) -> dict[str, Any]:
+def index(sides: Mapping[Name, LineSchema]) -> dict[str, Any]:
     """Return the index: some general facts, and an entry for each definition."""
     classes: dict[str, type[Wire]] = {}
     kinds: dict[str, str] = {}
@@ -79,7 +79,7 @@ def index(sides: Mapping[Name, Sides]) -> dict[str, Any]:
     return {**_HEAD, "unions": dict(_unions(sides)), "definitions": entries}
 
 
-def _schemas_with(name: str, sides: Mapping[Name, Sides]) -> list[Name]:
+def _schemas_with(name: str, sides: Mapping[Name, LineSchema]) -> list[Name]:
     """Return the names of the schemas that contain this definition."""
     return [side.name for side in sides.values() if name in side.definitions.schemas]
 
@@ -133,7 +133,7 @@ def _union_in(schema: Any) -> str:
     return next(filter(None, map(_union_in, inner)), "")
 
 
-def _unions(sides: Mapping[Name, Sides]) -> Iterator[tuple[str, Any]]:
+def _unions(sides: Mapping[Name, LineSchema]) -> Iterator[tuple[str, Any]]:
     named = {name: members for members, name in unions().items()}
     for name in sorted(named):
         schemas = _schemas_with(name, sides)

@@ -19,7 +19,7 @@ from claude_wire.messages.vocabulary import Vocabulary, vocabulary_of
 from claude_wire.transcripts.records.base import Record
 from protocol.schema import DIALECT, UNKNOWN, Definitions, Schema, other_than, structs_in
 
-__all__ = ["NAMES", "SENDERS", "Name", "Sides", "answer_classes", "answered", "schemas", "unions"]
+__all__ = ["NAMES", "SENDERS", "LineSchema", "Name", "answer_classes", "answered", "schemas", "unions"]
 
 Name: TypeAlias = Literal["output", "input", "records"]
 NAMES: tuple[Name, ...] = get_args(Name)
@@ -34,8 +34,8 @@ SENDERS: dict[Name, str] = {"output": "agent", "input": "host", "records": "agen
 
 
 @dataclass
-class Sides:
-    """One schema, its definitions and its classes."""
+class LineSchema:
+    """The schema of one kind of file (output, input or records), with its definitions and classes."""
 
     name: Name
     definitions: Definitions
@@ -64,12 +64,12 @@ def answered(name: Name) -> list[type[ControlRequestBody[Any]]]:
     return [cls for cls in get_args(ControlRequestPayload) if cls.sent_by != SENDERS[name]]
 
 
-def schemas() -> dict[Name, Sides]:
+def schemas() -> dict[Name, LineSchema]:
     """Return all three schemas."""
     return {name: _schema(name, MESSAGES if name != "records" else vocabulary_of(Record)) for name in NAMES}
 
 
-def _schema(name: Name, vocabulary: Vocabulary) -> Sides:
+def _schema(name: Name, vocabulary: Vocabulary) -> LineSchema:
     def takes(cls: type[Wire]) -> bool:
         if issubclass(cls, (MessageBase, ControlRequestBody)):
             return cls.sent_by in (SENDERS[name], "both")
@@ -89,7 +89,7 @@ def _schema(name: Name, vocabulary: Vocabulary) -> Sides:
         "anyOf": choices,
         "$defs": dict(sorted(definitions.schemas.items())),
     }
-    return Sides(name, definitions, schema, lines)
+    return LineSchema(name, definitions, schema, lines)
 
 
 def _lines(vocabulary: Vocabulary) -> Iterator[tuple[str, type[Wire]]]:
