@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from children import in_own_process
 from claude_wire.native import drain as draining
 from claude_wire.native.drain import Drain
 from claude_wire.native.overflow import CHUNK_BYTES, DrainStats
@@ -211,9 +212,12 @@ def test_many_streams_are_rescued_at_once(pipes: Callable[..., Pipe]) -> None:
     assert [pipe.drain.read() for pipe in many] == [b"%d" % number * 100 for number in range(200)]
 
 
-def test_the_rescuer_takes_no_signals_and_ends_with_the_last_drain(pipes: Callable[..., Pipe]) -> None:
-    wait_until(lambda: not rescuers())  # those of the previous test
-    first, other = pipes(), pipes()
+def test_the_rescuer_takes_no_signals_and_ends_with_the_last_drain() -> None:
+    in_own_process(drains_begin_and_end)
+
+
+def drains_begin_and_end() -> None:
+    first, other = Pipe(), Pipe()
     (thread,) = wait_until(rescuers)
     with open(f"/proc/self/task/{thread}/status") as status:
         blocked = next(int(line.split()[1], 16) for line in status if line.startswith("SigBlk"))
