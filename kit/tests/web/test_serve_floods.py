@@ -97,13 +97,14 @@ def uvicorn_log() -> Iterator[None]:
 
 
 async def test_the_log_has_so_many_lines_of_a_flood(
-    tmp_path: Path, uvicorn_log: None, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, uvicorn_log: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("claude_wire_kit.web.server.LOG_RATE", 0.0)
     async with served(tmp_path) as service:
         for _ in range(LOG_BURST * 5):
             await reply_to(service, "\x00\r\n\r\n")
     said = capsys.readouterr().err
-    assert LOG_BURST <= said.count("Invalid HTTP request received.") <= LOG_BURST + 3
+    assert said.count("Invalid HTTP request received.") == LOG_BURST
 
 
 async def test_wrong_tokens_are_refused_by_their_number_and_the_right_one_is_not(
@@ -131,6 +132,7 @@ async def test_pings_of_a_client_that_reads_nothing_are_kept_by_the_last_one(
             took.set()
 
     monkeypatch.setattr(BoundedWebSocket, "handle_ping", measured)
+    monkeypatch.setattr(BoundedWebSocket, "stalled_seconds", 3600.0)  # a busy machine may need longer than 30 s
     async with served(tmp_path) as service:
         id = await service.create()
         with socket.socket() as client:
