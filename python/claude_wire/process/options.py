@@ -12,31 +12,11 @@ import os
 import sys
 from typing import Any, TypeVar
 
-from claude_wire.flags.flags import (
-    Effort,
-    Flags,
-    PermissionMode,
-    PermissionPrompts,
-    SettingSource,
-    Thinking,
-    ThinkingDisplay,
-    check_argument,
-    wrong_type,
-)
+from claude_wire.flags.flags import Flags, check_argument, wrong_type
 from claude_wire.flags.kinds import Path, is_path
 from claude_wire.process.find_cli import find_cli
 from claude_wire.process.stored_sessions import is_session_id
 from claude_wire.support.arguments import tells_where, type_of
-
-__all__ = [
-    "ClaudeOptions",
-    "Effort",
-    "PermissionMode",
-    "PermissionPrompts",
-    "SettingSource",
-    "Thinking",
-    "ThinkingDisplay",
-]
 
 T = TypeVar("T")
 

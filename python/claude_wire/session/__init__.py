@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from claude_wire.control.guards import Guard, Registered
-from claude_wire.session.callbacks import HookMatcher, McpServer
+from claude_wire.session.arguments import McpServer
+from claude_wire.session.callbacks import HookMatcher
 from claude_wire.session.iterators import SessionBatches, SessionMessages
 from claude_wire.session.open import CallbackArguments, ask, open_session
 from claude_wire.session.session import Session

@@ -57,17 +57,6 @@ if TYPE_CHECKING:
     from claude_wire.messages import InitMessage, PermissionResult, UserDialogResult
     from claude_wire.messages.base import Wire
 
-__all__ = [
-    "Callbacks",
-    "CanUseTool",
-    "Dialog",
-    "Elicit",
-    "Hook",
-    "HookMatcher",
-    "McpServer",
-    "OnFailure",
-]
-
 CanUseTool: TypeAlias = "Callable[[CanUseToolRequest], Awaitable[PermissionResult] | PermissionResult]"
 HookResult: TypeAlias = "HookOutput | AsyncHookOutput | dict[str, Any] | None"
 Hook: TypeAlias = "Callable[[HookCallbackRequest], Awaitable[HookResult] | HookResult]"

@@ -25,8 +25,8 @@ from claude_wire.process.process import (
     require_environment,
 )
 from claude_wire.process.stored_sessions import folder_without_session, is_session_id, projects_folder
-from claude_wire.session.arguments import PLACES, REQUEST_SECONDS
-from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
+from claude_wire.session.arguments import PLACES, REQUEST_SECONDS, McpServer
+from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher
 from claude_wire.session.iterators import Until, Wait
 from claude_wire.session.prompts import Prompt, message_of
 from claude_wire.session.session import Session

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from claude_wire.control.sending import Send
 from claude_wire.dialects import AUTO, STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, HandleError
+from claude_wire.flags.flags import PermissionMode
 from claude_wire.messages import (
     ControlRequestBody,
     GetStatusRequest,
@@ -29,11 +30,10 @@ from claude_wire.messages import (
     StatusMessage,
     from_dict,
 )
-from claude_wire.process.options import PermissionMode
 from claude_wire.process.process import GRACE_SECONDS, Process, exchange_of
 from claude_wire.protocol.host import HostProtocol
-from claude_wire.session.arguments import CEILING_SECONDS, REQUEST_SECONDS, STREAM_PLACES
-from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
+from claude_wire.session.arguments import CEILING_SECONDS, REQUEST_SECONDS, STREAM_PLACES, McpServer
+from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher
 from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
     DialectAdapter,

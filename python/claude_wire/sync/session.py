@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from claude_wire.control.guards import Guard
+    from claude_wire.flags.flags import PermissionMode
     from claude_wire.messages import (
         ControlRequestBody,
         InitializeResponse,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         SetPermissionModeResponse,
     )
     from claude_wire.process.child import StrPath
-    from claude_wire.process.options import PermissionMode
     from claude_wire.session.arguments import McpServer
     from claude_wire.session.open import SessionArguments
 
