@@ -382,7 +382,7 @@ async def test_auto_decides_on_the_first_line_that_tells(frame: str, dialect: Di
     async with peer.session(dialect="auto", can_use_tool=lambda request: request.allow()) as session:
         await session.query("a", uuid="u")
         peer.say(ASSISTANT, frame, RESULT)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             if dialect in (MIRIAD, JSON_RPC):
                 with pytest.raises(DialectError, match=f"{dialect.name} has no permission requests"):
                     await session.__anext__()
@@ -404,7 +404,7 @@ async def test_auto_warns_of_a_guard_that_is_never_asked_while_nobody_iterates(
     async with peer.session(dialect="auto", can_use_tool=lambda request: request.allow()) as session:
         await session.query("a")
         peer.say('{"type":"system","subtype":"interrupted"}', RESULT)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while [guard.confirmed for guard in session.guards] != [False]:
                 await anyio.sleep(0.001)
             assert "the dialect miriad has no permission requests: can_use_tool is never asked" in caplog.text
@@ -425,7 +425,7 @@ async def test_auto_finds_that_a_command_line_of_stream_json_never_asks(asks: bo
         Session(process, can_use_tool=lambda request: request.allow(), dialect="auto") as session,
     ):
         assert [guard.confirmed for guard in session.guards] == [None]
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             if not asks:
                 with pytest.raises(ValueError, match="never asked without the arguments '--permission-prompt-tool'"):
                     await session.__anext__()

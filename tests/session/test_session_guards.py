@@ -124,7 +124,7 @@ async def test_a_matcher_that_fits_no_tool_is_warned_of_once(caplog: pytest.LogC
         assert [one.fits for one in session.guards] == [None] * 4
         for init, fits in ((pending, None), (ready, False), (ready, False)):
             peer.say(init, RESULT)
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 async for _ in session.receive_response():
                     pass
             assert [one.fits for one in session.guards] == [fits, True, True, None]
@@ -138,7 +138,7 @@ def test_an_agent_that_lists_no_tools_is_no_reason_to_warn(backend: Backend, cap
     async def main() -> None:
         async with opened(hooks={"PreToolUse": [HookMatcher(guard, matcher="Bash")]}) as (peer, session):
             peer.say({**INIT, "tools": []}, RESULT)
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 async for _ in session.receive_response():
                     pass
             assert [one.fits for one in session.guards] == [None]

@@ -16,7 +16,7 @@ from claude_wire_kit.supervisor.daemon import Daemon, Limits
 from claude_wire_kit.supervisor.disk.folder import StateFolder
 
 #: Seconds after which a waiting test fails.
-SECONDS = 30.0
+SECONDS = 120.0
 
 
 class Client:

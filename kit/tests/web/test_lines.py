@@ -25,7 +25,7 @@ def test_leaving_ends_the_connection_also_while_somebody_keeps_the_object(tmp_pa
 
             async with lines:
                 assert await clients() == 2
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while await clients() > 1:
                     await anyio.sleep(0.01)
 
