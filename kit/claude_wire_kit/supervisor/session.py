@@ -184,7 +184,7 @@ class SupervisorTransport(SessionTransport):
     def _refused(self, number: int, reason: str) -> None:
         sent = self.unacknowledged.settle(number)
         kind, id = ("line", None) if sent is None else (sent.kind, sent.id)
-        if not self.drives:  # this client sent the line before it knew of the new driver, which is the reason
+        if not self.drives:  # another client became the driver before this line arrived
             reason = self._why_not
         _log.warning("the supervisor has refused a %s: %s", kind, reason)
         if kind == "user" and id is not None:

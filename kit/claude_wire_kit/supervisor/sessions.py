@@ -96,7 +96,7 @@ class Sessions:
         self._warm: dict[bytes, _Warm] = {}
         # Id -> the size in bytes of the session's start parameters.
         self._spec_bytes: dict[str, int] = {}
-        #: True once a client told the supervisor to end. Then it does not start CLIs.
+        #: True once the supervisor must end, because of a client or a signal. It then refuses to start CLIs.
         self.is_ending: bool = False
 
     # --- looking up sessions

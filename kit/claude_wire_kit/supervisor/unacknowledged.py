@@ -32,7 +32,7 @@ class SentLine(NamedTuple):
     kind: str
     #: The uuid of a prompt, or the id of a request; else None.
     id: str | None
-    #: A prompt or an answer, as it was sent. Empty for lines of other types, which are not sent again.
+    #: A prompt or an answer, as sent. Empty for lines of other types: the client does not send them again.
     line: bytes
 
     @property

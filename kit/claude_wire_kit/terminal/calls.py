@@ -38,7 +38,7 @@ def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
     lines = [title]
     if main is not None:
         first, *rest = excerpt(others.pop(main), *cut[:2])
-        # Indented further than the fields, so that no line of this text looks like a field.
+        # More indentation than the fields have, so no line of this text looks like a field.
         lines = [f"{title} {first}", *(f"      {line}" for line in rest)]
     below = [*_to_do(others), *_questions(others), *_edit(others)]
     members = fields(others, cut) if others else []

@@ -243,7 +243,7 @@ class LiveView:
         call = self._calls.pop(event.id, None)
         level = self._speak(event.agentId)
         first, *rest = excerpt(text_of(event.content))
-        # If the same caller has other open calls, name the tool, so that the reader knows which call ended.
+        # If the same caller has other open calls, name the tool: it shows which call ended.
         others = call is not None and any(other.level == call.level for other in self._calls.values())
         name = f"{call.name}: " if call is not None and others else ""
         lines = [f"  = {name}{first}".rstrip(), *(f"    {line}" for line in rest)]

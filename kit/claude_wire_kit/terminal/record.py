@@ -137,7 +137,7 @@ class Recorder:
 
     def _new(self, name: str) -> IO[bytes]:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
-        # Unbuffered, so that the recording has everything so far even if this process is killed.
+        # Unbuffered: the recording has everything so far, even if this process is killed.
         return open(os.open(os.path.join(self._folder, name), flags, 0o600), "wb", buffering=0)
 
     def _write_whole(self, name: str, value: dict[str, Any]) -> None:

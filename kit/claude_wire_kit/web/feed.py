@@ -137,13 +137,7 @@ class Feed:
         details: whether the events have details; see :class:`Source`.
     """
 
-    def __init__(
-        self,
-        supervisor: Supervisor,
-        attach: Attach,
-        room: Callable[[], int] = lambda: MAX_KEPT,
-        details: bool = False,
-    ) -> None:
+    def __init__(self, supervisor: Supervisor, attach: Attach, room: Callable[[], int], details: bool) -> None:
         self._supervisor = supervisor
         self._room = room
         self.details: bool = details
