@@ -36,8 +36,7 @@ _WHOLE = 0, 2**64 - 1
 #: The problem kinds. The native code uses a kind's index in this tuple.
 _KINDS: tuple[ProblemKind, ...] = ("surrogate", "misfit", "invalid", "too_long", "too_many_blocks")
 _NO_COLUMN = 2**64 - 1
-#: The layout of a native report: the number of counts before those of columns, the number of values for one problem,
-#: and the limit for problems.
+#: A native report has 6 counts, then two counts for each column, then 5 numbers for each of at most 100 problems.
 _COUNTS, _CASE, _MAX_CASES = 6, 5, 100
 
 

@@ -114,5 +114,5 @@ def _dialect_of(message: Any) -> Dialect | None:
     return _ONLY_IN.get(message.__class__)
 
 
-#: Detects the other side's dialect. An agent behaves as with STREAM_JSON.
+#: Detects the other side's dialect. An agent has the permissions and exit codes of STREAM_JSON.
 AUTO: Dialect = Dialect("auto", _Auto, busy="merge", permission="flag", failed_code=1)

@@ -44,7 +44,7 @@ _WITHDRAWN = object()
 
 
 class _Asked:
-    """A question that a host must answer, and the answer as a line, or None before the host answered."""
+    """A permission question for a host, and the host's answer as a line; None before the answer."""
 
     __slots__ = ("answer", "input")
 

@@ -67,7 +67,7 @@ def sent_prompt(connection: Connection, prompt: UserMessage) -> dict[str, Any]:
 
 
 def prompt_of(message: UserMessage) -> UserMessage:
-    """Remove a prompt's uuid. If a prompt has a uuid, the agent reports states that the dialect does not have."""
+    """Return a prompt without its uuid. An agent would report the state of a prompt with a uuid."""
     return UserMessage(message=message.message, session_id=message.session_id or None)
 
 
@@ -86,7 +86,7 @@ def tool_results(message: UserMessage) -> list[dict[str, Any]]:
 
 
 def _tool_result(block: ToolResultBlock) -> dict[str, Any]:
-    """Build the block for a frame. Leave out ``is_error`` unless it is true."""
+    """Build the block for a frame. Omit ``is_error`` unless it is true."""
     given = block.content
     content = [_block(item) for item in given] if isinstance(given, list) else given or None
     is_error = True if block.is_error else None
@@ -102,7 +102,7 @@ def usage_counts(usage: Usage | None) -> dict[str, int] | None:
 
 
 def error_text(message: ResultMessage | SystemErrorMessage) -> str:
-    """Return a failed result's error text, or that of a ``system/error``."""
+    """Return the error text of a failed result or of a ``system/error``."""
     if isinstance(message, SystemErrorMessage):
         return message.message or (message.error.message if message.error else "")
     if message.error is not None:

@@ -29,7 +29,7 @@ class Kind(NamedTuple):
 
 
 def is_path(value: Any) -> bool:
-    """Return True for a path that is a str or returns one."""
+    """Return True for a str, or for an ``os.PathLike`` whose path is a str."""
     return isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str)
 
 

@@ -63,7 +63,7 @@ class Background:
         self.is_certain: bool = False
 
     def unfinished(self) -> str:
-        """Describe the work that is unfinished if the output ends now: a subagent or a certain turn. Empty if none."""
+        """Describe the unfinished work if the output ends now: a subagent, or a turn that is certain. Empty if none."""
         if self.subagents:
             return "while a subagent worked in the background"
         return "before the turn that the end of a background task brings" if self.is_certain else ""

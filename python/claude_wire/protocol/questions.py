@@ -60,7 +60,7 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
 class Question:
     """One control request from the other side.
 
-    Like in the CLI, a request without an id gets an answer without an id. It cannot be withdrawn, and when it is sent
+    As in the CLI, a request without an id gets an answer without an id. It cannot be withdrawn, and when it is sent
     again, it counts as a new question.
 
     Attributes:
