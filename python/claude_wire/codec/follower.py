@@ -28,14 +28,14 @@ class Follower(Generic[T]):
         The lines have no line ends. Blank lines, and lines that are too long, are left out.
         """
         lines: list[bytes] = []
-        more = self._splitter.close if not data else lambda: self._splitter.feed(data)
+        is_end = not data
         while True:
             try:
-                return lines + more()
+                return lines + (self._splitter.close() if is_end else self._splitter.feed(data))
             except LineTooLongError as error:
                 lines += error.lines
                 self.long_lines += 1
-                more = self._splitter.close if not data else lambda: self._splitter.feed(b"")
+                data = b""  # the next call returns the lines after the long one
 
     def control(self, lines: Sequence[bytes]) -> Iterator[T]:
         """Yield the messages of the lines that may be control messages."""
