@@ -1,4 +1,4 @@
-"""A supervisor's sessions. A CLI is running, has ended, or is prewarmed: started for a client that comes later."""
+"""A supervisor's sessions. A session's CLI is running, has ended, or is prewarmed: started before a client asks."""
 
 from __future__ import annotations
 

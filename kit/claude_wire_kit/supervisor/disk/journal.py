@@ -142,7 +142,7 @@ class Journal:
     @property
     def next_input(self) -> int:
         """The number that the next line of input will get."""
-        return 1 if self._last is None else self._last.info.first_input + self._last.inputs
+        return 1 if self._last is None else self._last.info.first_input + self._last.input.count
 
     @property
     def process_line(self) -> int:
@@ -334,7 +334,7 @@ class Journal:
         """Yield the input of all parts, in blocks that are cut anywhere."""
         for number in (*self._closed, self.number):
             with self._reading(number) as part:
-                yield from part.input_blocks()
+                yield from part.input.blocks()
 
     def line_at(self, place: Place) -> int:
         """Return the number of the line that contains the byte at this offset."""

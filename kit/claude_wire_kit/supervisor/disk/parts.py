@@ -194,12 +194,13 @@ class Lines:
     def each(self) -> Iterator[bytes]:
         """Yield all complete lines, without their line feeds."""
         rest = b""
-        for data in blocks(self.descriptor, 0, self.end):
+        for data in self.blocks():
             *lines, rest = (rest + data).split(b"\n")
             yield from lines
 
-    def read(self) -> bytes:
-        return b"".join(blocks(self.descriptor, 0, self.end))
+    def blocks(self) -> Iterator[bytes]:
+        """Yield all complete lines, in blocks that are cut anywhere."""
+        return blocks(self.descriptor, 0, self.end)
 
     def keep(self, count: int, end: int) -> None:
         """Truncate the file after its first ``count`` lines, which end at the offset ``end``."""
@@ -240,13 +241,14 @@ class Part:
         self._times: list[tuple[int, float]] = []
         try:
             self.output: Lines
+            self.input: Lines
             known = load(path, 3)
-            self.output, self._input, self._order = map(self._open, (_OUTPUT, _INPUT, _ORDER), known)
+            self.output, self.input, self._order = map(self._open, (_OUTPUT, _INPUT, _ORDER), known)
             # The indexes that were stored last.
             self._noted: list[LineIndex] | list[None] = known
-            if self._input.size > self._input.end:  # a crash cut a line of input, so the CLI never got it
-                self._input.keep(self._input.count, self._input.end)
-            if self._order.count != self.output.ordered + self._input.ordered:
+            if self.input.size > self.input.end:  # a crash cut a line of input, so the CLI never got it
+                self.input.keep(self.input.count, self.input.end)
+            if self._order.count != self.output.ordered + self.input.ordered:
                 self._read_order()
             # After a crash, take the file's mtime as the time of its last lines.
             self._times.append((self.output.count, os.fstat(self.output.descriptor).st_mtime))
@@ -257,17 +259,17 @@ class Part:
 
     def _read_order(self) -> None:
         """Count the lines that have a row. Stop at the first row whose line was lost in a power failure."""
-        rows = self._order.read()
+        rows = b"".join(self._order.blocks())
         inputs = rows.count(b'"in"')
         outputs = self._order.count - inputs
-        if inputs > self._input.count or outputs > self.output.count:
+        if inputs > self.input.count or outputs > self.output.count:
             inputs = outputs = 0
             for row in rows.splitlines():
                 is_input = b'"in"' in row
-                if inputs + is_input > self._input.count or outputs + (not is_input) > self.output.count:
+                if inputs + is_input > self.input.count or outputs + (not is_input) > self.output.count:
                     break
                 inputs, outputs = inputs + is_input, outputs + (not is_input)
-        self._input.has_order(inputs)
+        self.input.has_order(inputs)
         self.output.has_order(outputs)
 
     def _open(self, name: str, known: LineIndex | None) -> Lines:
@@ -278,21 +280,13 @@ class Part:
     # --- reading
 
     @property
-    def inputs(self) -> int:
-        return self._input.count
-
-    @property
     def size(self) -> int:
         """The size of the output, the input and their order, in bytes."""
-        return self.output.size + self._input.size + self._order.size
+        return self.output.size + self.input.size + self._order.size
 
     def offset_of(self, line: int) -> int:
         """Return the offset of an output line, by its number in the session, or the part's end for the next line."""
         return self.output.offset_of(line - self.info.first)
-
-    def input_blocks(self) -> Iterator[bytes]:
-        """Yield the input in blocks that may begin and end in the middle of a line."""
-        return blocks(self._input.descriptor, 0, self._input.end)
 
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
         """Yield output from ``line`` on, and all input, in the order of ``order.jsonl``.
@@ -303,7 +297,7 @@ class Part:
             line: a number of the session.
         """
         begin, ends = self.offset_of(line), [0, 0]
-        files = (self.output, self._input)
+        files = (self.output, self.input)
         runs = groupby(self._order.each(), lambda row: b'"in"' in row)
         rows = ((is_input, sum(int(row[row.rindex(b",") + 1 : -1]) + 1 for row in run)) for is_input, run in runs)
         rest = ((is_input, file.end) for is_input, file in enumerate(files))  # lines without a row
@@ -342,14 +336,14 @@ class Part:
         Raises:
             OSError: the lines cannot be written. Then none of them are in the part.
         """
-        count, end = self._input.count, self._input.end
+        count, end = self.input.count, self.input.end
         try:
-            self._input.append(data)
+            self.input.append(data)
             self.add_order()
             if syncs:
                 self.sync()
         except OSError:
-            self._input.keep(count, end)
+            self.input.keep(count, end)
             raise
 
     def add_stderr(self, data: bytes) -> None:
@@ -373,7 +367,7 @@ class Part:
         Raises:
             OSError: a write failed. All of these lines still count as lines without a row.
         """
-        output, inputs, order = self.output, self._input, self._order
+        output, inputs, order = self.output, self.input, self._order
         kept = output.ordered + inputs.ordered
         news = output.count + inputs.count - kept
         if not news:
