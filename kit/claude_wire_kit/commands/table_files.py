@@ -42,6 +42,8 @@ PART_ROWS = 100_000
 MAX_PROBLEMS = 100
 #: Hive's name for the folder with rows without a day. Readers turn it into null.
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
+#: pyarrow creates these functions at import, so type checkers do not know them.
+_compute: Any = pyarrow.compute
 _NUMBERS = "bytes", "lines", "skipped", "rows", "decoded", "invalid"
 
 
@@ -69,8 +71,8 @@ def export(
     """Write a table of the lines in some files as files in a new folder.
 
     The files are ``part-00000.parquet`` and so on, in the order of the lines. With ``by_day``, they are in a folder for
-    each day, such as ``day=2026-11-23``. Everything is written to a temporary folder, which is renamed at the end, so
-    an export that fails or is killed leaves no folder with the name ``folder``.
+    each day, such as ``day=2026-11-23``. The export writes to a temporary folder, and renames it at the end. So an
+    export that fails or is killed leaves no folder with the name ``folder``.
 
     Args:
         paths: files to read, and folders whose ``.jsonl`` files are read.
@@ -230,8 +232,7 @@ class _Writer:
 
     def _limited(self, table: Table) -> Table:
         """Leave out rows outside of ``within``, and with a limit also rows without a time."""
-        compute: Any = pyarrow.compute  # pyarrow makes its functions at import, so types do not show them
-        for moment, is_in in zip(self._within, (compute.greater_equal, compute.less), strict=True):
+        for moment, is_in in zip(self._within, (_compute.greater_equal, _compute.less), strict=True):
             if moment is not None:
                 table = table.filter(is_in(table["timestamp"], pyarrow.scalar(moment, pyarrow.timestamp("us", "UTC"))))
         return table
@@ -242,15 +243,14 @@ class _Writer:
         if self._zone is None:
             yield "", table
             return
-        compute: Any = pyarrow.compute  # pyarrow makes its functions at import, so types do not show them
         times = table["timestamp"].combine_chunks()
         if self._zone != "UTC":
             zoned = times.cast(pyarrow.timestamp("us", tz=self._zone))
-            times = compute.local_timestamp(zoned)
+            times = _compute.local_timestamp(zoned)
         # Sorting by day keeps each day's rows together, in the same order as before.
         days = times.cast(pyarrow.date32())
-        order = compute.array_sort_indices(days)
-        table, runs = table.take(order), compute.run_end_encode(days.take(order))
+        order = _compute.array_sort_indices(days)
+        table, runs = table.take(order), _compute.run_end_encode(days.take(order))
         start = 0
         for day, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
             yield f"day={NO_DAY if day is None else day.isoformat()}", table.slice(start, end - start)

@@ -28,9 +28,9 @@ def view(source: str, as_html: bool, output: str | None) -> None:
     """Show a recorded session, or a pipe.
 
     FILE has lines that the CLI wrote, for example with "claude -p PROMPT --output-format stream-json --verbose". It may
-    be compressed (.gz, .xz), or the folder of a recording, of which the host's lines are shown, too. - is standard
-    input, whose lines are shown as they arrive. Of a transcript, which the CLI keeps on disk, the active branch is
-    shown, with the messages of its subagents.
+    be compressed (.gz, .xz). If FILE is the folder of a recording, the output includes the host's lines. If FILE is a
+    transcript, which the CLI keeps on disk, the output is the active branch, with the messages of its subagents. - is
+    standard input, whose lines appear as they arrive.
 
     \b
     >  a prompt                  ?  a question of the CLI, and its answer

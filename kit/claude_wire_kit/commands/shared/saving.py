@@ -16,8 +16,7 @@ from claude_wire_kit.commands.shared.sources import display_name
 def save(parts: Iterable[str], path: str) -> None:
     """Write text in UTF-8 to a file, or to standard output for ``-``.
 
-    The text is written to a temporary file, which replaces ``path`` when it is complete. After an error, an old file is
-    unchanged.
+    Writes to a temporary file, which replaces ``path`` when it is complete. After an error, ``path`` is unchanged.
 
     Raises:
         Failure: the file cannot be written.

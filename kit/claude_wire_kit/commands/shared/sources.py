@@ -1,7 +1,7 @@
 """Read a source that the user names: a file, a compressed file, a recording's folder, or a pipe.
 
-A source is read in pieces, in constant memory; only a folder is loaded into memory. The pieces of a pipe are yielded as
-soon as they arrive.
+Reading takes constant memory, except that a folder is loaded as a whole. The bytes of a pipe are available as soon as
+they arrive.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import os
 import shlex
 import stat
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from itertools import chain
 from typing import IO, Any, NamedTuple, TextIO, cast
 
@@ -75,8 +76,8 @@ def display_name(source: str) -> str:
 def pieces(source: str, *, both: bool = False) -> Generator[Iterator[Piece], None, None]:
     """Open a path, or ``-`` for standard input. The context manager returns an iterator of the source's pieces.
 
-    A folder is a recording, each of whose pieces is a line. With ``both``, the host's lines are included, in the order
-    in which both sides wrote.
+    A folder is a recording, and each of its pieces is a line. With ``both``, the pieces include the host's lines, in
+    the order in which both sides wrote.
 
     Raises:
         Unreadable: the source cannot be opened, or during the iteration, cannot be read.
@@ -138,19 +139,20 @@ def _reading(source: str) -> Generator[None, None, None]:
 
 def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
     if source == "-":
-        return _chunks(source, standard_input().buffer)
+        return _chunks(source, _reader(standard_input().buffer))
     if os.path.isdir(source):
         _require_recording(source)
         return _recorded(Recording.load(source), both)
     if source.endswith(COMPRESSED):
         unpacked = stack.enter_context(closing(unpacked_pieces(source)))
-        return _unpacked(source, next(unpacked, b""), unpacked)
+        first = Piece(False, next(unpacked, b""))  # now, so a damaged file is refused before anything is printed
+        return chain([first], _chunks(source, partial(next, unpacked, b"")))
     file = stack.enter_context(open(source, "rb"))  # noqa: SIM115 - the stack closes it
     # Check only a regular file for a script: Recording.load() opens it again.
     regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
     if regular and file.peek(len(SCRIPT))[: len(SCRIPT)] == SCRIPT:
         return _recorded(Recording.load(source), both)
-    return _chunks(source, file)
+    return _chunks(source, _reader(file))
 
 
 def _require_recording(folder: str) -> None:
@@ -160,25 +162,20 @@ def _require_recording(folder: str) -> None:
         raise Failure(f"{display_name(folder)} is a folder of sessions: list them with {printable(advice, keep='')}")
 
 
-def _unpacked(source: str, first: bytes, others: Iterator[bytes]) -> Iterator[Piece]:
-    data = first
-    while data:
-        yield Piece(False, data)
-        with _reading(source):
-            data = next(others, b"")
-
-
 def _recorded(recording: Recording, both: bool) -> Iterator[Piece]:
     steps = (Piece(step.direction == "in", step.data) for step in recording.steps)
     return (step for step in steps if both or not step.sent)
 
 
-def _chunks(source: str, file: IO[bytes]) -> Iterator[Piece]:
-    # read1() returns the bytes that a pipe has now; read() would wait for the full size.
-    read1 = cast("Any", file).read1
+def _reader(file: IO[bytes]) -> Callable[[], bytes | None]:
+    """Return a function that reads what a pipe has now. ``file.read`` would wait for the full size."""
+    return partial(cast("Any", file).read1, CHUNK_BYTES)
+
+
+def _chunks(source: str, read: Callable[[], bytes | None]) -> Iterator[Piece]:
     while True:
         with _reading(source):
-            chunk: bytes | None = read1(CHUNK_BYTES)
+            chunk = read()
         if chunk is None:
             raise Unreadable(source, "the stream is non-blocking")
         if not chunk:

@@ -72,7 +72,7 @@ class Client:
         self.socket.close()
 
     def send_line(self, line: bytes) -> None:
-        """Send a line, given with its line feed.
+        """Send a line, which must end with a line feed.
 
         Raises:
             OSError: the connection ended.
@@ -198,7 +198,7 @@ def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:
     """Return the session with this id or name, or whose id begins with ``name``.
 
     Raises:
-        SupervisorError: no session fits, or more than one.
+        SupervisorError: no session matches, or several match.
     """
     found = [session for session in sessions if session.id == name]
     found = found or [session for session in sessions if session.name == name]

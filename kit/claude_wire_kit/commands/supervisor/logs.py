@@ -23,9 +23,9 @@ from claude_wire_kit.terminal.page import Page
 
 
 def _pieces(client: Client, attached: Attached, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
-    """Yield a session's lines and the frames between them; with ``follow``, also new ones until the CLI ends.
+    """Yield the lines of a session and the frames between them, as pairs of ``is_frame`` and bytes.
 
-    Each item is a pair: True for a frame, and a line or a piece of a long line.
+    A long line is split into several pairs. With ``follow``, wait for new lines until the CLI ends.
     """
     left = attached.line - attached.after
     goes_on = follow and attached.ended is None

@@ -112,7 +112,7 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
     """Run a supervisor in this process until it is stopped.
 
     Args:
-        detached: close the output as soon as clients can connect. The command that started this process waits for that.
+        detached: close the output once clients can connect. The command that started this process waits for that.
 
     Raises:
         Failure: the supervisor cannot be started.

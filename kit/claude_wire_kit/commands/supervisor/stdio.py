@@ -28,9 +28,9 @@ def stdio(name: str | None, folder: str | None, drive: bool, take: bool) -> None
     """Connect standard streams to the supervisor's socket.
 
     This is for programs. A client on another machine runs "ssh -T -o ServerAliveInterval=15 HOST claude-wire supervisor
-    stdio", and uses its streams like the supervisor's socket; docs/supervisor.md describes the lines. With ID, the
-    command to attach to that session is sent first. All other bytes are passed on unchanged. The end of the input ends
-    the connection, not the session.
+    stdio", and uses its streams like the supervisor's socket; docs/supervisor.md describes the lines. With ID, this
+    command first sends the command to attach to that session. It passes all other bytes on unchanged. The end of the
+    input ends the connection, not the session.
 
     People use "claude-wire supervisor attach ID".
 
