@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 from claude_wire import encode
-from claude_wire.agent import ToolOutcome, Turn
+from claude_wire.agent import Turn
 from claude_wire.messages import (
     ResultErrorDuringExecution,
     ResultErrorMaxStructuredOutputRetries,
@@ -64,15 +64,11 @@ async def parallel_tools(turn: Turn, wire: Wire) -> None:
 
 
 async def bash(turn: Turn, wire: Wire) -> None:
-    outcome = await _bash(turn, "touch a.txt")
-    await turn.say("It ran." if outcome.ran else "It did not run.")
-
-
-async def _bash(turn: Turn, command: str) -> ToolOutcome:
     def run(given: dict[str, Any]) -> str:
         return f"ran: {given['command']}"
 
-    return await turn.run_tool("Bash", {"command": command}, run)
+    outcome = await turn.run_tool("Bash", {"command": "touch a.txt"}, run)
+    await turn.say("It ran." if outcome.ran else "It did not run.")
 
 
 async def hook_context(turn: Turn, wire: Wire) -> None:
