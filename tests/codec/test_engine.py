@@ -444,10 +444,11 @@ def test_a_cycle_that_a_program_makes_of_a_shared_object_does_not_end_the_proces
         for _ in range(20):
             [message] = feed(line % more)
         block = message.message.content[0]
-        msgspec.structs.force_setattr(block, "text", block)
-        for _ in range(20):
-            [message] = feed(line % more)
-        assert message.message.role == "assistant"
+        for cycle in (block, [block, block], {"a": [block], "b": [block]}):
+            msgspec.structs.force_setattr(block, "text", cycle)
+            for _ in range(20):
+                [message] = feed(line % more)
+            assert message.message.role == "assistant"
         msgspec.structs.force_setattr(block, "text", "no cycle")
 
 

@@ -218,6 +218,9 @@ pub struct StructTemplate {
     slots: Vec<usize>,
 }
 
+/// The maximum number of values that a copy looks at. A message has fewer, unless a program changed it.
+const MAX_LOOKS: usize = 256 * 1024;
+
 /// The number of words before an instance's first slot: the reference count and the class.
 pub const HEADER: usize = 2;
 
@@ -228,6 +231,8 @@ pub struct Python {
     words: HashMap<usize, usize, AddressHashing>,
     /// The attribute name `_reason`, created when it is first needed.
     reason: Option<Object>,
+    /// How many more values the current [`copy`](Builder::copy) may look at, from [`MAX_LOOKS`] down.
+    left: usize,
 }
 
 /// Hashing for maps with addresses as keys.
@@ -263,18 +268,22 @@ impl Python {
     }
 
     /// Returns true if a program cannot change the object: it is neither a list nor a dict, nor a Struct that contains one. (Structs are
-    /// frozen.) `depth` is the number of lists, dicts and Structs around the object. Deeper than [`MAX_DEPTH`], items are shared in any
+    /// frozen.) `depth` is the number of lists, dicts and Structs around the object. Deeper than [`MAX_DEPTH`], values are shared in any
     /// case; see [`copy_within`](Self::copy_within).
     ///
     /// # Safety
     ///
     /// The object must be alive.
-    unsafe fn is_fixed(&self, object: Pointer, depth: usize) -> bool {
+    unsafe fn is_fixed(&mut self, object: Pointer, depth: usize) -> bool {
         // SAFETY: the caller promises it. The slots of a live Struct contain live objects, or null.
         unsafe {
             let class = class_of(object);
             if is_plain(class) || depth > MAX_DEPTH {
                 return true;
+            }
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                return false;
             }
             let words = self.words.get(&(class as usize)).copied();
             class != api().PyList_Type
@@ -286,8 +295,10 @@ impl Python {
         }
     }
 
-    /// Copies a value inside `depth` lists, dicts and Structs. Deeper than the reader's maximum depth, the copy shares the items. Only a
-    /// program can have put them there, with `msgspec.structs.force_setattr`, and they may form a cycle.
+    /// Copies a value inside `depth` lists, dicts and Structs. Returns `None` after [`MAX_LOOKS`] values, or if memory runs out.
+    ///
+    /// Deeper than the reader's maximum depth, the copy shares the items. Only a program can have put them there, with
+    /// `msgspec.structs.force_setattr`, and they may form a cycle.
     fn copy_within(&mut self, value: &Object, depth: usize) -> Option<Object> {
         let class = value.class();
         // SAFETY: see `api`. A container's items stay alive, because no code that changes the container runs here. Each slot of a complete
@@ -296,6 +307,7 @@ impl Python {
             if is_plain(class) || depth > MAX_DEPTH {
                 return Some(value.clone());
             }
+            self.left = self.left.checked_sub(1)?;
             if class == api().PyList_Type {
                 // While items are copied, a garbage collection may show the list to other code, so no item may be null.
                 let list = self.copy_flat(value)?;
@@ -519,6 +531,7 @@ impl Builder for Python {
     }
 
     fn copy(&mut self, value: &Object) -> Option<Object> {
+        self.left = MAX_LOOKS;
         self.copy_within(value, 0)
     }
 
