@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
 import itertools
 import json
@@ -19,7 +21,8 @@ import msgspec
 import pytest
 
 import claude_wire.codec.decoder
-from claude_wire import Decoder, InvalidLine, ToolUseBlock, decode
+import recordings
+from claude_wire import Decoder, InvalidLine, Message, ToolUseBlock, decode
 from claude_wire.codec import engine
 from claude_wire.codec.engines import Engine, are_same, engine_of
 from claude_wire.codec.typed_lines import TypedLines
@@ -29,16 +32,15 @@ from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Family
 from claude_wire.native.functions import ENGINE_VARIABLE, functions
 from claude_wire.transcripts import Record
+from delta_lines import CLOSING, MERGEABLE, NOT_MERGEABLE, block, delta
 from each import each
+from feeding import cut
+from mutations import mutated
 from recordings import load, names
+from traffic import traffic
 
 if not functions():
     pytest.skip("msgspec decodes here", allow_module_level=True)
-
-#: Sizes in bytes of the chunks that are fed.
-CHUNKS = (64 * 1024, 4096, 333)
-#: How many mutated lines a test decodes.
-MUTATIONS = 4000
 
 
 def decoder(engine: Engine, family: Any = None, **options: Any) -> Decoder[Any]:
@@ -77,86 +79,9 @@ def test_the_native_reader_is_what_decodes() -> None:
     assert engine() == "native"
 
 
-@each("name", names(), str)
-def test_recordings_are_the_same_in_chunks_of_any_size(name: str) -> None:
-    recording = load(name)
-    for data in (recording.stdout, recording.stdin):
-        native = Engine(MESSAGES, functions())
-        for size in CHUNKS:
-            require_same(data, native, size)
-
-
 def test_recordings_are_the_same_one_after_another(native: Engine) -> None:
     for name in names():
         require_same(load(name).stdout, native, 64 * 1024)
-
-
-# --- changed lines ----------------------------------------------------------------------------------------------------
-
-#: Values of every JSON type, and values close to the border of another type, such as 2**63.
-ODD: tuple[Any, ...] = (
-    *(None, True, False, 0, 1, -1, 1.0, -0.0, 0.5, 1e300, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30),
-    *("", "x", "é", "🦀", "\ud83d", "\x00", 'a"b\\c\n', "text", "success", [], ["a", 1], {}, {"type": "text"}),
-    *({"type": "later"}, [{"type": "text", "text": "x"}], [[[]]], {"a": {"b": [None]}}),
-)
-
-
-def objects(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from objects(item)
-
-
-def changed(value: dict[str, Any], rng: random.Random) -> bytes:
-    """Encode the object with one random change."""
-    within = rng.choice(list(objects(value)))
-    keys = list(within)
-    change = rng.randrange(7)
-    if change == 0 or not keys:
-        within[rng.choice(["new", "é", 'k"', "type", "id", "k" * 70])] = rng.choice(ODD)
-    elif change == 1:
-        within[rng.choice(keys)] = rng.choice(ODD)
-    elif change == 2:
-        del within[rng.choice(keys)]
-    elif change == 3:
-        rng.shuffle(keys)
-        items = [(key, within[key]) for key in keys]
-        within.clear()
-        within.update(items)
-    elif change == 4:
-        key = rng.choice(keys)
-        within[key] = [within[key]] * rng.randrange(3)
-    elif change == 5:
-        twice = json.dumps(within)[:-1] + "," + json.dumps(dict([rng.choice(list(within.items()))]))[1:]
-        return json.dumps(value).replace(json.dumps(within), twice, 1).encode()
-    text = json.dumps(value, ensure_ascii=rng.random() < 0.5, separators=rng.choice([(",", ":"), (", ", ": ")]))
-    line = text.encode("utf-8", "surrogatepass")
-    if change == 6:
-        at = rng.randrange(len(line))
-        line = line[:at] + bytes([rng.choice(b'"\\{}[],: \tnul0123456789.eE-\x7f\xc3')]) + line[at + rng.randrange(2) :]
-    return line.replace(b"\n", b" ")
-
-
-def test_changed_lines_are_the_same(native: Engine) -> None:
-    rng = random.Random(1)
-    lines = [line for name in names() for line in load(name).stdout.split(b"\n") if 2 < len(line) < 20_000]
-    kinds: dict[str, list[bytes]] = {}
-    for line in lines:
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            kinds.setdefault(f"{value.get('type')}/{value.get('subtype')}", []).append(line)
-    block = bytearray()
-    for number in range(MUTATIONS):
-        line = rng.choice(rng.choice(list(kinds.values())))
-        # Some lines stay unchanged, so that the reader can learn from them.
-        block += (line if rng.random() < 0.3 else changed(json.loads(line), rng)) + b"\n"
-        if len(block) > 100_000 or number == MUTATIONS - 1:
-            require_same(bytes(block), native, rng.choice(CHUNKS))
-            block.clear()
 
 
 def test_records_of_transcripts_are_the_same() -> None:
@@ -423,10 +348,10 @@ def test_a_repeated_list_or_dict_is_copied_with_all_that_a_program_can_change(na
         for _ in range(20):
             [message] = feed(lines)
             assert msgspec.to_builtins(message) == expected
-            for block in message.message.content:
-                if isinstance(block, ToolUseBlock):
-                    block.input["flags"].append(2)
-                    block.input.clear()
+            for part in message.message.content:
+                if isinstance(part, ToolUseBlock):
+                    part.input["flags"].append(2)
+                    part.input.clear()
             message.message.content.clear()
             for value in message.extra["new"]["of"]:
                 value.clear()
@@ -646,3 +571,113 @@ def test_the_first_line_may_have_any_white_space(native: Engine, end: bytes, mon
     for _ in range(3):
         assert type(decode(b'{"type":"keep_alive"' + end)) is KeepAlive
     engine_of(MESSAGES).serve_decode()
+
+
+# --- Both engines must give the same for every stream in every mode: dicts, ``only=``, ``coalesce=`` ------------------
+
+
+if not functions():
+    pytest.skip("msgspec decodes here", allow_module_level=True)
+
+DELTAS = "stream_event/content_block_delta/text_delta"
+MODES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "messages": (Message, {}),
+    "dicts": (dict, {}),
+    "dicts without half characters": (dict, {"surrogates": "replace"}),
+    "only": (Message, {"only": {"result", "assistant", "system/init"}}),
+    "only, dicts": (dict, {"only": {"user", DELTAS}}),
+    "coalesce": (Message, {"coalesce": True}),
+    "coalesce, dicts": (dict, {"coalesce": True}),
+    "both": (Message, {"coalesce": True, "only": {DELTAS, "result"}}),
+    "both, short lines": (dict, {"coalesce": True, "only": {"stream_event"}, "max_line_bytes": 500}),
+}
+every_mode = pytest.mark.parametrize("mode", MODES)
+
+
+@pytest.fixture(scope="module")
+def engines() -> dict[Any, Engine]:
+    """One native engine for each type, shared by all tests of this module."""
+    return {Message: Engine(MESSAGES, functions()), dict: Engine(None, functions())}
+
+
+def decoder_in(type_: Any, engine: Engine, options: dict[str, Any]) -> Decoder[Any]:
+    made: Decoder[Any] = Decoder(type_, **options)
+    made._lines.engine = engine
+    made._feeder = made._native_feeder = engine.new_feed(made._buffer.handle)
+    return made
+
+
+def require_same_in(mode: str, chunks: list[bytes], engines: dict[Any, Engine]) -> None:
+    """Check that both engines give the same messages for each chunk, so that none comes early or late."""
+    type_, options = MODES[mode]
+    natively, by_msgspec = decoder_in(type_, engines[type_], options), decoder_in(type_, Engine(None, {}), options)
+    for chunk in [*chunks, None]:
+        found, expected = (it.close() if chunk is None else it.feed(chunk) for it in (natively, by_msgspec))
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert place_of(one) == place_of(other)
+            assert are_same(one, other)
+    assert natively.stats == by_msgspec.stats
+    assert not engines[type_].why_not
+
+
+def place_of(message: Any) -> Any:
+    return (message.offset, message.line_number, message.raw) if isinstance(message, InvalidLine) else None
+
+
+@every_mode
+@each("name", recordings.names(), str)
+def test_recordings(mode: str, name: str, engines: dict[Any, Engine]) -> None:
+    recording = recordings.load(name)
+    for size in (64 * 1024, 3000):
+        require_same_in(mode, cut(recording.stdout[: 200 * size], size), engines)
+    require_same_in(mode, cut(recording.stdin, 3000), engines)
+
+
+@every_mode
+def test_byte_by_byte(mode: str, engines: dict[Any, Engine]) -> None:
+    stream = traffic(3, lines=60, text="mixed", sessions=2)
+    require_same_in(mode, cut(b"\xef\xbb\xbf" + stream, 1), engines)
+
+
+@every_mode
+def test_cut_everywhere(mode: str, engines: dict[Any, Engine]) -> None:
+    odd = [b"", b" \r", b"bad", b'{"type":"result"', rb'{"type":"user","x":"\ud83d"}']
+    odd += [delta(r"x\ud83d"), delta(r"\ude00")]
+    stream = block(delta("a"), *odd, delta("b"), b'{"type":"result","is_error":1e400}', delta("c" * 400), delta("d"))
+    for at in range(len(stream)):
+        require_same_in(mode, [stream[:at], stream[at:]], engines)
+
+
+@functools.cache
+def recorded_lines() -> list[bytes]:
+    """Return three short recorded lines of each kind."""
+    kinds: dict[tuple[Any, Any], list[bytes]] = {}
+    for name in names():
+        for line in load(name).stdout.splitlines() + load(name).stdin.splitlines():
+            with contextlib.suppress(ValueError, AttributeError, RecursionError):
+                value = json.loads(line)
+                same = kinds.setdefault((str(value.get("type")), str(value.get("subtype"))), [])
+                if len(line) < 5000 and len(same) < 3:
+                    same.append(line)
+    return [line for same in kinds.values() for line in same]
+
+
+def some_lines(rng: random.Random) -> Iterator[bytes]:
+    sources = [*MERGEABLE.values(), *NOT_MERGEABLE.values(), *CLOSING.values()]
+    sources = [line for line in sources if len(line) < 2000]
+    sources += traffic(rng.randrange(1000), lines=300, text="mixed", order="session").splitlines()
+    for number in range(900):
+        if number == 600:
+            sources = recorded_lines()
+        line = rng.choice(sources)
+        other = mutated(line, rng).replace(b"\n", b"")
+        yield from rng.choice([[line], [line, line], [other], [line, other, line], [other, other], [line] * 40])
+
+
+@every_mode
+@pytest.mark.parametrize("seed", range(4))
+def test_mutated_lines(mode: str, seed: int, engines: dict[Any, Engine]) -> None:
+    rng = random.Random(seed)
+    stream = block(*some_lines(rng))
+    require_same_in(mode, cut(stream, *(rng.randrange(1, 20_000) for _ in range(7))), engines)
