@@ -304,23 +304,6 @@ def test_dicts_are_what_json_reads() -> None:
     assert type(found[-2]["a"]) is float
 
 
-def test_loads_is_called_with_the_bytes_of_each_line() -> None:
-    seen = []
-
-    def loads(line: bytes) -> Any:
-        seen.append(line)
-        return {"line": json.loads(line)}
-
-    decoder = Decoder(dict, loads=loads)
-    assert decoded([INIT + b"\n" + RESULT + b"\n" + INIT], decoder) == [
-        {"line": json.loads(INIT)},
-        {"line": json.loads(RESULT)},
-        {"line": json.loads(INIT)},
-    ]
-    assert seen == [INIT, RESULT, INIT]
-    assert {type(line) for line in seen} == {bytes}
-
-
 def test_orjson_may_do_the_reading() -> None:
     orjson = pytest.importorskip("orjson")
     lines = [EVENT, b"bad", ASSISTANT, LONE, b'{"type":"user\xff"}', b"[1]", RESULT]

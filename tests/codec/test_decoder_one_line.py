@@ -451,6 +451,7 @@ def test_loads_gets_each_line_that_is_not_blank_without_its_line_end(cut: int) -
     stream = b'{"a":1}\n\n \r\n{"a":2}\r\n\t\n{"a":3}'
     found = decoded(in_pieces(stream, cut), Decoder(dict, loads=loads))
     assert given == [b'{"a":1}', b'{"a":2}', b'{"a":3}']
+    assert {type(line) for line in given} == {bytes}
     assert found == [{"line": line} for line in given]
 
 

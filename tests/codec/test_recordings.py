@@ -44,7 +44,6 @@ STREAMS = [
     if getattr(recordings.load(name), stream)
 ]
 every_stream = each("stream", STREAMS, str)
-every_stdout = each("name", [name for name in recordings.names() if recordings.load(name).stdout], str)
 
 
 class Line(NamedTuple):
@@ -213,20 +212,6 @@ def test_an_unknown_value_says_why_and_holds_its_whole_payload(stream: str) -> N
 # --- cuts -------------------------------------------------------------------------------------------------------------
 
 
-@every_stdout
-def test_the_reads_of_the_recorder_give_the_same_messages(name: str) -> None:
-    recording = recordings.load(name)
-    assert sum(recording.reads) == len(recording.stdout)
-
-    def chunks() -> Iterator[bytes]:
-        at = 0
-        for size in recording.reads:
-            yield recording.stdout[at : at + size]
-            at += size
-
-    assert _fed(chunks()) == _whole(f"{name}/stdout")
-
-
 @every_stream
 def test_the_finest_cuts_give_the_same_messages(stream: str) -> None:
     data = _bytes(stream)
@@ -247,34 +232,6 @@ def test_chunks_of_a_line_and_a_bit_more_or_less_give_the_same_messages(stream: 
         ends = {line.offset + len(line.raw) + more for line in _lines(stream)}
         at = sorted({0, len(data), *(end for end in ends if 0 < end < len(data))})
         assert _fed(data[start:stop] for start, stop in pairwise(at)) == _whole(stream)
-
-
-@every_stream
-def test_trailing_partial_data_is_held_back_until_the_rest_of_its_line_comes(stream: str) -> None:
-    data, lines, whole = _bytes(stream), _lines(stream), _whole(stream)
-    for cut in sorted({len(data) * part // 5 for part in range(1, 5)}):
-        complete = sum(line.offset + len(line.raw) < cut for line in lines)  # lines whose line feed is before the cut
-        decoder = Decoder()
-        assert decoder.feed(data[:cut]) == whole[:complete]
-        assert decoder.feed(data[cut:]) + decoder.close() == whole[complete:]
-
-
-@every_stream
-def test_a_partial_line_after_the_stream_is_truncated_and_disturbs_nothing_before_it(stream: str) -> None:
-    data, whole = _bytes(stream), _whole(stream)
-    if not data.endswith(b"\n"):
-        data, whole = data + b"\n", [*whole[:-1], *_fed(iter([data.rpartition(b"\n")[2] + b"\n"]))]
-        # The added line feed completes the last line. It was decoded alone, so its line number and offset are mended.
-        if isinstance(whole[-1], InvalidLine):
-            last = _lines(stream)[-1]
-            whole[-1] = InvalidLine(last.raw, last.number, last.offset, whole[-1].reason, kind=whole[-1].kind)
-    partial = b'{"type":"assistant","message":{"content":[{"type":"te'
-    decoder = Decoder()
-    assert decoder.feed(data + partial) == whole
-    (line,) = decoder.close()
-    assert isinstance(line, InvalidLine)
-    assert (line.raw, line.offset, line.line_number) == (partial, len(data), data.count(b"\n") + 1)
-    assert line.reason.startswith("truncated")
 
 
 # --- encoding ---------------------------------------------------------------------------------------------------------

@@ -317,31 +317,6 @@ def test_copies_count_when_the_original_is_gone(tmp_path: Path, file: Path) -> N
         assert looked(projects, file)[0] == true
 
 
-def test_any_history_of_a_folder_gives_the_sums_of_the_rule(tmp_path: Path, file: Path) -> None:
-    """Files grow by parts of lines, shrink, disappear and return. Answers have several lines, and copies elsewhere."""
-    folder = tmp_path / "projects"
-    folder.mkdir()
-    chance = random.Random(7)
-    pending: dict[Path, bytes] = {}
-    for step in range(400):
-        path = folder / f"{chance.randrange(6)}.jsonl"
-        if chance.random() < 0.08 and path.exists():
-            chance.choice([path.unlink, lambda path=path: os.truncate(path, path.stat().st_size // 2)])()
-            pending.pop(path, None)
-        else:
-            id, copied = chance.randrange(40), chance.random() < 0.3
-            others = {"requestSessionId": "other"} if copied else {}
-            model = {"model": "xyz"[id % 3]}
-            data = pending.pop(path, b"") + answer(id, chance.randrange(1000), has=model, uuid=f"{step}", **others)
-            cut = chance.choice([len(data), chance.randrange(len(data))])
-            with open(path, "ab") as opened:
-                opened.write(data[:cut])
-            pending[path] = data[cut:]
-        if step % 4 == 0:
-            assert looked(folder, file)[0] == by_the_rule(folder)
-    assert looked(folder, ":memory:")[0] == by_the_rule(folder)
-
-
 def test_what_is_gone_stays_counted_until_it_is_pruned(tmp_path: Path, file: Path) -> None:
     """The index keeps such counts because the CLI deletes transcripts after some days."""
     folder = tmp_path / "projects"
