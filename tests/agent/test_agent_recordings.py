@@ -10,12 +10,49 @@ import pytest
 
 from agent_host import hosted, kind
 from async_backends import ASYNCIO, TRIO, Backend
-from claude_wire.agent import Agent, AgentOptions
+from claude_wire.agent import Agent, AgentOptions, Turn
 from each import each
-from fake_model import fake_model
 from folders import DATA
 from recordings import load, names
 from virtual_time import VirtualBackend, every_virtual_backend
+
+#: A scripted command with this prefix fails. Other commands print the words that they echo.
+FAILS = "exit "
+
+
+async def fake_model(turn: Turn) -> None:
+    """Answer a prompt: play a ``SCRIPT`` of messages, stream slowly for ``SLOW``, or repeat the prompt."""
+    text = turn.text
+    if text.startswith("SCRIPT "):
+        for message in json.loads(text[7:]):
+            await _message(turn, message)
+    elif text.startswith("SLOW"):
+        for _ in range(300):
+            await turn.stream("slow ")
+            await anyio.sleep(0.1)
+    else:
+        answer = f"Hello from the fake API. You said: {text}"
+        third = -(-len(answer) // 3)
+        for start in range(0, len(answer), third):
+            await turn.stream(answer[start : start + third])
+
+
+async def _message(turn: Turn, blocks: list[dict[str, Any]]) -> None:
+    for block in blocks:
+        if block["type"] == "text":
+            await turn.say(block["text"])
+        else:
+            await turn.run_tool(block["name"], block["input"], None if block["name"].startswith("mcp__") else _tool)
+
+
+async def _tool(given: dict[str, Any]) -> str:
+    command = given.get("command", "")
+    if "seq 1 30" in command:
+        await anyio.sleep(30)
+    if command.startswith(FAILS):
+        raise ValueError("Exit code 4")
+    return "made"
+
 
 STDERR: dict[str, str] = json.loads((DATA / "agent" / "stderr.json").read_text())
 BAD = sorted(STDERR)
