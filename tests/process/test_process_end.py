@@ -134,8 +134,7 @@ DONE = "say(type='result', subtype='success')\n"
 
 
 @every_backend
-@pytest.mark.parametrize("decoder", [None, dict], ids=["typed", "plain"])
-@pytest.mark.parametrize("returncode", [0, 1, -9])
+@pytest.mark.parametrize(("returncode", "decoder"), [(0, None), (1, dict), (-9, None)])
 @pytest.mark.parametrize(
     ("code", "text"),
     [
@@ -203,7 +202,6 @@ async def test_a_prompt_to_which_nothing_came_is_an_unfinished_turn(typed: bool)
         assert raised.value.last_result is None
 
 
-@every_backend
 @pytest.mark.parametrize(
     "code",
     [
@@ -484,7 +482,6 @@ FATES: dict[str, tuple[list[dict[str, Any]], bool]] = {
 }
 
 
-@every_backend
 @pytest.mark.parametrize("fate", FATES)
 @pytest.mark.parametrize("typed", [True, False])
 async def test_an_end_before_the_turn_of_a_prompt_is_noticed_and_no_other(fate: str, typed: bool) -> None:

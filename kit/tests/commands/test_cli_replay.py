@@ -16,6 +16,8 @@ pytest.importorskip("rich")
 
 import recordings
 from claude_wire.testing import Recording
+from claude_wire_kit.commands.app import cli
+from shown import RUNNER
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a process becomes another on POSIX only")
 
@@ -163,10 +165,9 @@ def test_flood_of_stderr(one_shot: str) -> None:
     ],
 )
 def test_wrong_option_is_wrong_usage(options: str, one_shot: str) -> None:
-    done = run(one_shot, *options.split())
-    assert done.returncode == 2
-    assert done.stdout == b""
-    assert b"Error: " in done.stderr
+    done = RUNNER.invoke(cli, ["replay", one_shot, *options.split()])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Error: " in done.stderr
 
 
 def test_what_is_no_recording_ends_with_2(tmp_path: Path) -> None:
