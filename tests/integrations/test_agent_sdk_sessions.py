@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import inspect
+import json
 import pathlib
+import re
+import sys
+import types
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable
@@ -19,14 +24,18 @@ from claude_agent_sdk import (
     HookMatcher,
     InMemorySessionStore,
     PermissionResultAllow,
+    Transport,
     create_sdk_mcp_server,
     query,
     tool,
 )
+from claude_agent_sdk._internal import session_resume
+from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
 from async_backends import DEADLINE
-from claude_wire.integrations.agent_sdk import WireProcessError, WireTransport
-from sdk_cli import MARKS, ONE_TURN, allow, ask, is_alive, read, texts_of
+from claude_wire.integrations import agent_sdk
+from claude_wire.integrations.agent_sdk import SUPPORTED, TESTED, WireProcessError, WireTransport
+from sdk_cli import MARKS, ONE_TURN, allow, ask, is_alive, read, run_python, texts_of, until
 
 pytestmark = MARKS
 
@@ -238,3 +247,236 @@ async def test_options_that_are_changed_before_connecting_count_as_with_the_sdk(
             await client.disconnect()
     theirs, ours = said
     assert ours == theirs == [repr(["/", ["late", "--permission-prompt-tool"]]), "done"]
+
+
+# --- WireTransport starts the CLI as claude-agent-sdk does: the same command line, environment and working folder -----
+
+
+DUMP = """
+with open(os.environ["DUMP_TO"] + ".part", "w") as file:
+    json.dump({"argv": sys.argv, "env": dict(os.environ), "cwd": os.getcwd(), "uid": os.getuid(),
+               "stderr": os.stat(2).st_mode & 0o170000}, file)
+os.rename(os.environ["DUMP_TO"] + ".part", os.environ["DUMP_TO"])
+hear()
+"""
+
+SERVER = create_sdk_mcp_server("calc")
+
+SAME: list[dict[str, Any]] = [
+    {},
+    {"model": "m", "max_turns": 3, "permission_mode": "plan", "allowed_tools": ["Bash(git *)"], "betas": ["b"]},
+    {"system_prompt": {"type": "preset", "preset": "claude_code", "append": "p"}, "fallback_model": "f"},
+    {"mcp_servers": {"calc": SERVER, "other": {"command": "c"}}, "strict_mcp_config": True},
+    {"can_use_tool": allow},
+    {"permission_prompt_tool_name": "mcp__x__y"},
+    {"skills": ["a"], "plugins": [{"type": "local", "path": "/p"}]},
+    {"settings": '{"a": 1}', "sandbox": {"enabled": True}, "add_dirs": ["/a"]},
+    {"thinking": {"type": "enabled", "budget_tokens": 7}, "effort": "max", "extra_args": {"bare": None}},
+    {"output_format": {"type": "json_schema", "schema": {}}, "include_partial_messages": True},
+    {"resume": "name", "fork_session": True, "resume_session_at": "u", "resume_drops_turn": "v"},
+    {"session_store": InMemorySessionStore()},
+    {"enable_file_checkpointing": True},
+    {"client_app": "app/1"},
+    {"client_app": ""},
+    {"stderr": print},
+    {"cwd": "."},
+    {"env": {"CLAUDE_CODE_ENTRYPOINT": "mine", "CLAUDE_AGENT_SDK_VERSION": "0", "CLAUDECODE": "1", "PWD": "/x"}},
+    {"env": {"claude_code_sdk_reads_session_state": "0"}},
+    {"env": {"CLAUDE_AGENT_SDK_CLIENT_APP": "", "CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP": "x", "EMPTY": ""}},
+    {"env": {"TRACEPARENT": "mine"}},
+]
+
+
+#: Options, whether OpenTelemetry is installed, and the event loop. OpenTelemetry affects only ``env``.
+STARTS = [
+    *[(fields, False, "asyncio") for fields in SAME],
+    *[(fields, True, "asyncio") for fields in SAME if not fields or "env" in fields],
+    *[({}, tracing, "trio") for tracing in (False, True)],
+]
+
+
+def start_id(value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(value) or "defaults"
+    return value if isinstance(value, str) else "traced" if value else "untraced"
+
+
+async def dump(transport: Transport, path: pathlib.Path) -> dict[str, Any]:
+    """Start the stub CLI, and return the arguments, environment and folder that it reports."""
+    await transport.connect()
+    try:
+        await until(path.exists)
+    finally:
+        await transport.close()
+    found: dict[str, Any] = json.loads(path.read_text())
+    path.unlink()
+    return found
+
+
+@pytest.mark.parametrize(("fields", "tracing", "anyio_backend"), STARTS, ids=start_id)
+async def test_the_cli_is_started_as_the_sdk_starts_it(
+    fields: dict[str, Any],
+    tracing: bool,
+    cli: Callable[..., str],
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    monkeypatch.setenv("CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP", "outer")
+    monkeypatch.setenv("TRACEPARENT", "stale")
+    monkeypatch.setenv("TRACESTATE", "stale")
+    propagate = types.SimpleNamespace(inject=lambda carrier: carrier.update(traceparent="fresh", baggage="b"))
+    if tracing:
+        monkeypatch.setitem(sys.modules, "opentelemetry", types.SimpleNamespace(propagate=propagate))
+        monkeypatch.setitem(sys.modules, "opentelemetry.trace", types.ModuleType("trace"))  # a tracing host imports it
+    else:
+        monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "dump"
+    env = {**fields.get("env", {}), "DUMP_TO": str(path)}
+    options = ClaudeAgentOptions(**{**fields, "cli_path": cli(DUMP), "env": env})
+    # InternalClient.process_query of the SDK does the same before it makes its transport.
+    theirs = await dump(SubprocessCLITransport("hi", sdk.types._configure_can_use_tool(options)), path)
+    ours = await dump(WireTransport("hi", options), path)
+    assert ours == theirs
+    assert "CLAUDECODE" not in ours["env"] or "CLAUDECODE" in fields.get("env", {})
+    assert ours["env"].get("BAGGAGE") == ("b" if tracing else None)
+
+
+async def test_the_label_of_the_app_is_derived_as_the_sdk_derives_it(
+    cli: Callable[..., str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def derived(self: Any) -> str:
+        return "app/2"
+
+    monkeypatch.setattr(SubprocessCLITransport, "_derive_client_app", derived)
+    path = tmp_path / "dump"
+    options = ClaudeAgentOptions(cli_path=cli(DUMP), env={"DUMP_TO": str(path)})
+    ours = await dump(WireTransport("hi", options), path)
+    assert ours["env"]["CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP"] == "app/2"
+    assert ours == await dump(SubprocessCLITransport("hi", options), path)
+
+
+async def test_the_cli_is_looked_for_as_the_sdk_looks_for_it(
+    cli: Callable[..., str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = cli(DUMP)
+    monkeypatch.setattr(SubprocessCLITransport, "_find_cli", lambda self: found)
+    path = tmp_path / "dump"
+    assert (await dump(WireTransport("hi", ClaudeAgentOptions(env={"DUMP_TO": str(path)})), path))["argv"][0] == found
+
+
+# --- WireTransport uses internals of claude-agent-sdk. They are as it expects, or it reports which one is not ---------
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
+def parameters(function: Any) -> str:
+    return ", ".join(inspect.signature(function).parameters)
+
+
+def test_the_interface_is_the_one_that_it_was_made_for() -> None:
+    assert Transport.__abstractmethods__ == {"connect", "write", "read_messages", "close", "is_ready", "end_input"}
+    assert {name: parameters(getattr(Transport, name)) for name in Transport.__abstractmethods__} == {
+        "connect": "self",
+        "write": "self, data",
+        "read_messages": "self",
+        "close": "self",
+        "is_ready": "self",
+        "end_input": "self",
+    }
+    assert parameters(query) == "prompt, options, transport"
+    assert parameters(ClaudeSDKClient) == "options, transport"
+
+
+def test_so_are_the_private_parts() -> None:
+    base = SubprocessCLITransport
+    assert parameters(base) == "prompt, options"
+    assert (
+        parameters(base._find_cli) == parameters(base._build_command) == parameters(base._derive_client_app) == "self"
+    )
+    assert inspect.iscoroutinefunction(base._derive_client_app)
+    assert parameters(base._check_claude_version) == "self, data"
+    assert not inspect.iscoroutinefunction(base._check_claude_version)
+    assert parameters(base._reject_windows_batch_cli) == "cli_path"
+    assert parameters(agent_sdk.materialize_resume_session) == "options"
+    assert parameters(agent_sdk.apply_materialized_options) == "options, materialized"
+    assert parameters(agent_sdk.validate_session_store_options) == "options"
+    assert parameters(agent_sdk._get_projects_dir) == "env_override"
+    assert parameters(agent_sdk._configure_can_use_tool) == "options"
+    fields = {field.name for field in dataclasses.fields(session_resume.MaterializedResume)}
+    assert fields == {"config_dir", "resume_session_id", "cleanup"}
+    attributes = vars(base("", ClaudeAgentOptions()))
+    assert {
+        "_prompt",
+        "_options",
+        "_cli_path",
+        "_cwd",
+        "_ready",
+        "_exit_error",
+        "_version_checked",
+    } <= attributes.keys()
+
+
+def test_no_attribute_of_the_original_is_used_for_something_else() -> None:
+    ours, theirs = vars(WireTransport("", ClaudeAgentOptions())), vars(SubprocessCLITransport("", ClaudeAgentOptions()))
+    assert {name: type(ours[name]) for name in theirs} == {name: type(theirs[name]) for name in theirs}
+    assert not {name for name in ours.keys() - theirs.keys() if hasattr(SubprocessCLITransport, name)}
+
+
+def test_the_installed_version_is_supported() -> None:
+    assert SUPPORTED[0] <= numbers(sdk.__version__) <= numbers(TESTED) < SUPPORTED[1]
+
+
+def test_without_the_sdk_it_says_what_to_install() -> None:
+    said = run_python("""
+        import sys
+        sys.modules["claude_agent_sdk"] = None
+        try:
+            import claude_wire.integrations.agent_sdk
+        except ImportError as error:
+            print(error.name, error)
+    """)
+    assert said.startswith("claude_agent_sdk claude_wire.integrations.agent_sdk needs claude-agent-sdk")
+    assert 'pip install "claude-agent-sdk>=0.2' in said
+
+
+def test_with_another_version_it_says_which_it_supports() -> None:
+    versions = ["0.1.80", "0.2.180", "0.3.0", "1.0"]
+    said = run_python(f"""
+        import claude_agent_sdk
+        for version in {versions}:
+            claude_agent_sdk.__version__ = version
+            try:
+                import claude_wire.integrations.agent_sdk
+            except ImportError as error:
+                print(error)
+    """)
+    for version, line in zip(versions, said.splitlines(), strict=True):
+        assert f"supports claude-agent-sdk >=0.2.181,<0.3; {version} is installed" in line
+
+
+@pytest.mark.parametrize(
+    ("module", "owner", "name"),
+    [
+        ("sessions", "module", "_get_projects_dir"),
+        ("transport.subprocess_cli", "module.SubprocessCLITransport", "_reject_windows_batch_cli"),
+    ],
+)
+def test_with_an_sdk_that_is_built_otherwise_it_says_so(module: str, owner: str, name: str) -> None:
+    said = run_python(f"""
+        import claude_agent_sdk._internal.{module} as module
+        del {owner}.{name}
+        try:
+            import claude_wire.integrations.agent_sdk
+        except ImportError as error:
+            print(error)
+    """)
+    assert "whose internals differ" in said
+    assert name in said
+
+
+def test_the_package_does_not_import_it() -> None:
+    assert "False" in run_python("import claude_wire, sys; print('claude_agent_sdk' in sys.modules)")

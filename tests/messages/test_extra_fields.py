@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import datetime
 import enum
+import functools
 import json
 import math
 import pickle
@@ -16,6 +17,8 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import recordings
 from claude_wire import Decoder, EncodeError, Encoder, TextBlock, UnknownMessage, decode, encode
@@ -31,13 +34,15 @@ from claude_wire.messages import (
     ToolResultMessage,
     Unknown,
     UnknownBlock,
+    UnknownObject,
 )
 from claude_wire.messages.base import EXTRA_KEY, Wire
-from claude_wire.messages.tolerant import Findings, build
+from claude_wire.messages.tolerant import Findings, Misfit, build
 from claude_wire.messages.vocabulary import Family
 from each import each
 from examples import CLASSES, full, is_struct
 from feeding import fed
+from long_tests import LONG
 from same_json import differences
 
 every_class = each("cls", CLASSES)
@@ -407,3 +412,92 @@ def test_what_a_tool_returned_is_typed() -> None:
     assert isinstance(result(IMAGE), ImageBlock)
     assert isinstance(result({"type": "of_tomorrow"}), UnknownBlock)
     assert [type(block) for block in result([{"type": "text", "text": "a"}, IMAGE])] == [TextBlock, ImageBlock]
+
+
+# --- If a line lacks a key, encoding its message does not add the key -------------------------------------------------
+
+
+#: Longer lines have the same keys as shorter ones, only more often.
+MAX_BYTES = 8_000
+
+
+def objects_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield all JSON objects_in in a value, outermost first."""
+    if isinstance(value, dict):
+        yield value
+    if isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from objects_in(part)
+
+
+def rewritten(line: str) -> list[str]:
+    """Return the differences between a line and the encoding of its message."""
+    message = decode(line)
+    return differences(message, json.loads(line), json.loads(encode(message)))
+
+
+@functools.cache
+def recorded_lines() -> list[str]:
+    """Return one recorded line of each shape, among the lines that are encoded unchanged."""
+    shapes: dict[str, str] = {}
+    for name in recordings.names():
+        recording = recordings.load(name)
+        for raw in (recording.stdout + b"\n" + recording.stdin).split(b"\n"):
+            if len(raw) > MAX_BYTES or b"NaN" in raw or b"[[[" in raw:
+                continue
+            try:
+                line = raw.decode()
+                value = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                shapes.setdefault(str([value.get("type"), *map(sorted, objects_in(value))]), line)
+    return [line for line in shapes.values() if not rewritten(line)]
+
+
+@settings(max_examples=400 if LONG else 100, deadline=None)
+@given(st.data())
+def test_a_recorded_message_without_some_keys_comes_back_as_it_was(data: st.DataObject) -> None:
+    value = json.loads(data.draw(st.sampled_from(recorded_lines())))
+    for _ in range(data.draw(st.integers(1, 3))):
+        filled = [part for part in objects_in(value) if part]
+        if filled:
+            part = data.draw(st.sampled_from(filled))
+            del part[data.draw(st.sampled_from(sorted(part)))]
+    assert rewritten(json.dumps(value)) == []
+
+
+@each("cls", CLASSES)
+def test_a_part_without_its_tag_comes_back_without_it(cls: type[Wire]) -> None:
+    count = len(list(objects_in(full(cls, 2))))
+    for index in range(1, count):
+        value = full(cls, 2)
+        part = list(objects_in(value))[index]
+        for tag in ("type", "subtype", "kind", "behavior"):
+            if tag in part:
+                removed = part.pop(tag)
+                for message in read(value, cls):
+                    assert differences(message, value, msgspec.to_builtins(message)) == [], (index, tag)
+                part[tag] = removed
+
+
+def read(value: Any, cls: type[Wire]) -> Iterator[Any]:
+    """Yield the value as read by msgspec and by the tolerant reader, if they accept it."""
+    try:
+        yield msgspec.json.decode(json.dumps(value), type=cls)
+    except msgspec.ValidationError:
+        pass
+    try:
+        yield build(value, cls, Findings())
+    except Misfit:
+        pass
+
+
+def test_a_cache_mark_of_another_kind_leaves_its_block_known() -> None:
+    for mark in ({"ttl": "5m"}, {"type": "", "ttl": "5m"}, {"type": "of_tomorrow"}):
+        block = {"type": "text", "text": "a", "cache_control": mark}
+        line = json.dumps({"type": "assistant", "message": {"content": [block]}})
+        message: Any = decode(line)
+        assert message.text == "a"
+        assert message.content[0].cache_control == UnknownObject(mark)
+        assert rewritten(line) == []

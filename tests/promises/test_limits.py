@@ -211,7 +211,7 @@ ROWS: dict[str, dict[str, list[str]]] = {
     "limits.md": {
         "a line that is not complete": ["tests/codec/test_decoder_bad_lines.py"],
         "unread bytes of all pipes": [
-            "tests/native/test_draining_budget.py",
+            "tests/native/test_draining.py",
             "tests/streams/test_plain_pipe.py",
         ],
         "values that the native reader shares": ["tests/codec/test_engine.py"],

@@ -1,11 +1,19 @@
-"""A text that a person decides on hides nothing; one that is read keeps its emoji and its words."""
+"""The helpers of claude_wire.support: invisible characters, times, JSON, and the advice for missing packages."""
 
 from __future__ import annotations
 
+import json
 import sys
+from datetime import datetime, timezone
+from importlib import metadata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from claude_wire.support.extras import install_extra
+from claude_wire.support.moments import moment
+from claude_wire.support.plain_json import plain_object
 from claude_wire.support.text import is_seen, one_line, printable, prose
 from claude_wire_kit.html.markup import prose as html_prose
 from unseen import unseen
@@ -54,3 +62,102 @@ def test_prose_in_pieces_is_that_of_the_whole() -> None:
 )
 def test_prose_hides_nothing_but_one_joiner_after_a_character(hidden: str) -> None:
     assert "\\" in prose(hidden)
+
+
+# --- Times as messages say them ---------------------------------------------------------------------------------------
+
+
+HERE = datetime(2026, 11, 22, 19, 55, 52, 122000, timezone.utc)
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "2026-11-22T19:55:52.122Z",
+        "2026-11-22T19:55:52.122",
+        "2026-11-22T19:55:52.122000+00:00",
+        "2026-11-22T21:55:52.122+02:00",
+    ],
+)
+def test_a_stamp_is_a_time_in_utc(stamp: str) -> None:
+    assert moment(stamp) == HERE
+    assert moment(stamp).tzinfo is timezone.utc
+
+
+@pytest.mark.parametrize("stamp", [None, "", "now", "2026-13-01", "0001-01-01T00:00:00+23:59", "9" * 10_000, "\ud800"])
+def test_what_names_no_time_is_none(stamp: str | None) -> None:
+    assert moment(stamp) is None
+
+
+# --- JSON objects that every reader reads alike -----------------------------------------------------------------------
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+FORMS = st.sampled_from([(",", ":", True), (",", ":", False), (", ", ": ", True), (" ,\r", "\t:", False)])
+
+
+@given(st.dictionaries(st.text(), VALUES, max_size=4), FORMS, st.sampled_from(["", "\n", "\r\n"]))
+def test_an_object_is_read_in_every_form(value: dict[str, object], form: tuple[str, str, bool], end: str) -> None:
+    text = json.dumps(value, separators=form[:2], ensure_ascii=form[2])
+    try:
+        line = (text + end).encode()
+    except UnicodeEncodeError:
+        return
+    assert plain_object(line) == json.loads(text)
+
+
+@pytest.mark.parametrize("feed", ["", "\n"])
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"a":1,"a":1}', "a key twice"),
+        ('{"a":1,"\\u0061":1}', "a key twice"),
+        ('{"b":[{"a":{"c":1,"d":2,"c":1}}]}', "a key twice"),
+        ('{"a":1,"b":2,"a":1} ', "a key twice"),
+        ("[1]", "not an object"),
+        ("1", "not an object"),
+        ("{}{}", "Extra data"),
+        ('{"a":' * 5000 + "1" + "}" * 5000, "nested too deeply"),
+    ],
+)
+def test_what_is_read_in_more_than_one_way_is_refused(line: str, reason: str, feed: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        plain_object((line + feed).encode())
+
+
+# --- The advice for a missing optional package ------------------------------------------------------------------------
+
+
+def test_the_advice_is_a_command_that_works_without_claude_wire_on_an_index() -> None:
+    assert install_extra("otel") == 'pip install "opentelemetry-api>=1.28"'
+    assert "claude-wire" not in install_extra("serve", distribution="claude-wire-kit")
+
+
+def test_each_package_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        metadata, "requires", lambda _: [f"pyarrow>=17; extra == '{name}'" for name in ("ray", "export")]
+    )
+    assert install_extra("ray", "export") == 'pip install "pyarrow>=17"'
+
+
+def test_the_marker_of_a_python_version_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "requires", lambda _: ["tomli>=2; python_version < '3.11' and extra == 'serve'"])
+    assert install_extra("serve") == "pip install \"tomli>=2; python_version < '3.11'\""
+
+
+def test_a_package_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def requires(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", requires)
+    assert install_extra("mcp") == "pip install '.[mcp]' in a clone of claude_wire"
+    of_the_kit = install_extra("serve", distribution="claude-wire-kit", folder="./kit")
+    assert of_the_kit == "pip install './kit[serve]' in a clone of claude_wire"

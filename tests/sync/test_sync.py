@@ -5,14 +5,20 @@ from __future__ import annotations
 import contextvars
 import gc
 import inspect
+import os
+import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+import recordings
 from children import ASKS, in_own_process, linux_only, nothing_left, python
 from claude_wire import (
     CanUseToolRequest,
@@ -27,6 +33,8 @@ from claude_wire.errors import MaxTurnsError
 from claude_wire.messages import McpStatusRequest, PermissionResult
 from claude_wire.session import Session as AsyncSession
 from claude_wire.sync.session import Session
+from claude_wire.testing import Recording, Replay
+from folders import ROOT
 
 #: A fake CLI that answers all requests. The prompt selects its reply: the text of the prompt, the answer to a
 #: permission question, many messages, a failed turn, or no reply.
@@ -331,3 +339,34 @@ def ends_by_a_callback() -> None:
 @linux_only
 def test_a_callback_that_ends_the_program_ends_the_session() -> None:
     in_own_process(ends_by_a_callback)
+
+
+# --- The programs of docs/how-to/sync.md run and print the expected text ----------------------------------------------
+
+
+PAGE = (ROOT / "docs" / "how-to" / "sync.md").read_text()
+PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+#: For each program: the recording that replaces the CLI, and the expected lines of output.
+PLAYED = [
+    ("01_simple_bidi_init", ["Hello from the fake API. You said: Hello bidi with initialize"]),
+    (
+        "05_perm_allow_deny",
+        ["Two writes. []", " ['Bash']", " ['Bash']", " ['Write']", "finished []", "True finished 0.0005"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("program", "played"), [*zip(PROGRAMS, PLAYED, strict=True)], ids=["ask", "session"])
+def test_a_program_of_the_page_runs(program: str, played: tuple[str, list[str]], tmp_path: Path) -> None:
+    name, printed = played
+    Replay(Recording.from_files(recordings.load(name).files)).script(tmp_path / "claude")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == printed

@@ -6,17 +6,22 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from claude_wire_kit import commands
+from claude_wire_kit.commands.app import cli
+from shown import RUNNER
+
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
+import click
+
 import claude_wire
-from claude_wire_kit.commands.app import cli
-from shown import RUNNER
+from claude_wire_kit.commands.app import COMMANDS
 
 COMMAND = [sys.executable, "-m", "claude_wire_kit"]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -199,3 +204,107 @@ def test_output_that_the_terminal_cannot_encode_is_escaped(tmp_path: Path) -> No
     done = subprocess.run([*COMMAND, "check", str(file)], env=environment, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0
     assert b'type "t\xfc\\u2192p"' in done.stdout
+
+
+# --- ``claude-wire`` lists its subcommands in the help, completes them in a shell, and corrects mistyped names --------
+
+
+#: The list of subcommands is 80 columns wide. It truncates a short help text with more characters than this.
+MAX_SHORT_HELP = 60
+
+
+def all_commands(of: click.Command = cli, *path: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield each command and group with the words that call it."""
+    yield " ".join(("claude-wire", *path)), of
+    if isinstance(of, click.Group):
+        context = click.Context(of)
+        for name in of.list_commands(context):
+            command = of.get_command(context, name)
+            assert command is not None
+            yield from all_commands(command, *path, name)
+
+
+ALL = dict(all_commands())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
+    assert COMMANDS[name] == ALL[f"claude-wire {name}"].get_short_help_str(MAX_SHORT_HELP)
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name != "claude-wire"])
+def test_short_help_is_whole(name: str) -> None:
+    text = ALL[name].get_short_help_str(1000)
+    assert text.endswith(".")
+    assert ALL[name].get_short_help_str(MAX_SHORT_HELP) == text
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"arguments": ["--help"]},
+        {"_CLAUDE_WIRE_COMPLETE": "bash_complete", "COMP_WORDS": "claude-wire s", "COMP_CWORD": "1"},
+        {"_CLAUDE_WIRE_COMPLETE": "zsh_complete", "COMP_WORDS": "claude-wire ", "COMP_CWORD": "1"},
+    ],
+    ids=["help", "bash", "zsh"],
+)
+def test_the_list_of_commands_imports_none_of_them(start: dict[str, object]) -> None:
+    arguments = start.get("arguments", [])
+    environment = {name: str(value) for name, value in start.items() if name != "arguments"}
+    program = (
+        "import atexit, sys; from claude_wire_kit.commands import main; sys.argv[1:] = " + repr(arguments) + "\n"
+        "atexit.register(lambda: print([name for name in sys.modules if name in ('claude_wire', 'rich', 'msgspec')]))\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    *output, imported = done.stdout.splitlines()
+    assert any("sessions" in line for line in output)
+    assert imported == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["usgae"], "Did you mean 'usage'?"),
+        (["viwe"], "Did you mean 'view'?"),
+        (["frobnicate"], f"There are {', '.join(COMMANDS)}."),
+        (["supervisor", "strat"], "Did you mean 'start'?"),
+        (["supervisor", "frobnicate"], "There are attach, logs, ps, resume, rm, run, start, stdio, stop."),
+    ],
+)
+def test_an_unknown_command_is_answered_with_a_known_one(arguments: list[str], advice: str) -> None:
+    done = RUNNER.invoke(cli, arguments, prog_name="claude-wire")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"No such command {arguments[-1]!r}. {advice}\n")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_is_80_columns_wide_and_options_are_not_below_a_schema(name: str) -> None:
+    done = RUNNER.invoke(cli, [*name.split()[1:], "--help"], prog_name="claude-wire", terminal_width=80)
+    assert [row for row in done.stdout.splitlines() if len(row) > 80] == []
+    assert '": ' not in done.stdout  # part of a JSON example
+
+
+# --- Without pyarrow ``claude-wire export`` says what to install. Importing its modules loads no table library --------
+
+
+def test_export_asks_for_it_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "claude_wire_kit.commands.table_files", raising=False)
+    monkeypatch.delattr(commands, "table_files", raising=False)
+    (tmp_path / "in").mkdir()
+    result = RUNNER.invoke(cli, ["export", str(tmp_path / "in"), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert result.output == 'Error: this needs pyarrow: pip install "pyarrow>=17"\n'
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_is_imported_that_nobody_asked_for() -> None:
+    code = (
+        "import sys, claude_wire.columns, claude_wire_kit.commands.export;"
+        "print(*{'pyarrow', 'pandas', 'polars', 'duckdb', 'dask', 'ray'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "\n"

@@ -22,6 +22,7 @@ from claude_wire.messages import (
     TaskUsage,
 )
 from claude_wire_kit.events import Bridge, Operation, SubagentProgress
+from claude_wire_kit.events.tools import described
 
 USAGE = TaskUsage(total_tokens=1, tool_uses=1, duration_ms=1)
 
@@ -310,3 +311,25 @@ def test_a_text_that_names_subagents_counts_where_nothing_else_tells_of_them() -
         ui = Bridge()
         ui.add(first)
         assert agents(ui, AssistantMessage.of(SAID, session_id="s")) == []
+
+
+# --- The bridge recognizes a tool by each name that the five documents use for it -------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "input", "expected"),
+    [
+        ("read", {"filePath": "/tmp/test.txt"}, ("file_read", "Read /tmp/test.txt", "/tmp/test.txt", None)),
+        ("write", {"filePath": "/a", "content": ""}, ("file_write", "Write /a", "/a", None)),
+        ("bash", {"command": "ls"}, ("command", "Run ls", None, "ls")),
+        ("Read", {"file_path": "/a"}, ("file_read", "Read /a", "/a", None)),
+        (
+            "Write",
+            {"file_path": "/path/to/file.py"},
+            ("file_write", "Write /path/to/file.py", "/path/to/file.py", None),
+        ),
+        ("task", {}, ("other", "task", None, None)),
+    ],
+)
+def test_a_tool_is_known_by_the_names_of_all_documents(name: str, input: object, expected: object) -> None:
+    assert described(name, input) == expected

@@ -6,6 +6,7 @@ import errno
 import gc
 import json
 import os
+import pickle
 import socket
 import sys
 import threading
@@ -22,6 +23,7 @@ from async_backends import Backend, every_backend
 from claude_wire import (
     CanUseToolRequest,
     ClaudeOptions,
+    ClaudeWireError,
     HandleError,
     HookCallbackRequest,
     HookMatcher,
@@ -31,9 +33,9 @@ from claude_wire import (
 )
 from claude_wire.messages import PermissionResult
 from claude_wire_kit.commands.supervisor.client import Client
+from claude_wire_kit.supervisor import Cursor, DetachedError, SupervisorError
 from claude_wire_kit.supervisor.attach import Supervisor, connect, spec_of
-from claude_wire_kit.supervisor.errors import DetachedError, SupervisorError
-from claude_wire_kit.supervisor.frames import Attach, Create, Cursor, Resume, Serves, line_of
+from claude_wire_kit.supervisor.frames import Attach, Create, Resume, Serves, line_of
 from claude_wire_kit.supervisor.transport import SocketTransport
 from session_peer import Server, allow, line, numbered, numbers
 from supervised import Commands
@@ -477,3 +479,16 @@ def test_a_spec_says_all_that_a_supervisor_needs(tmp_path: Path, monkeypatch: py
     assert bare.env == {"ONLY": "x", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"}
     assert bare.cwd == os.fspath(tmp_path / "sub")
     assert "--permission-prompt-tool" not in spec_of(ClaudeOptions(cli_path="/cli"), asks=False).argv
+
+
+# --- The exceptions that a supervisor's client raises -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [DetachedError("text", Cursor("s", 1, 2), [b"{}"]), SupervisorError("epoch", "lines were lost", line=3)],
+)
+def test_the_errors_keep_what_they_say_through_pickle(error: ClaudeWireError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (str(again), vars(again)) == (str(error), vars(error))

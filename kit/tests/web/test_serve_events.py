@@ -13,12 +13,16 @@ import pytest
 
 import recordings
 from claude_wire.testing import Replay
+from claude_wire_kit.supervisor.attach import connect
+from claude_wire_kit.supervisor.frames import Attach
 from claude_wire_kit.web import feed as feed_module
 from claude_wire_kit.web import service as service_module
 from claude_wire_kit.web.events import Batch, Event, EventId, Source, raw_event
 from claude_wire_kit.web.feed import Feed
+from claude_wire_kit.web.lines import Lines
 from each import each
 from served import EventReader, Profile, Served, id_of, named, served
+from supervisors import hosting
 
 
 def recorded(folder: Path, name: str) -> Profile:
@@ -331,3 +335,26 @@ def test_a_raw_line_that_is_no_json_is_a_string_in_a_websocket(line: str) -> Non
 
 def test_a_raw_line_is_as_the_cli_wrote_it() -> None:
     assert raw_event(1, 2, b'{"a": 1}').websocket == '{"id":"1.2.0","event":{"a": 1}}'
+
+
+# --- The service reads numbered lines from a supervisor ---------------------------------------------------------------
+
+
+def test_leaving_ends_the_connection_also_while_somebody_keeps_the_object(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with hosting(tmp_path / "h") as running:
+            _, attached = await running.create()
+            supervisor = connect(tmp_path / "h")
+            lines = Lines(supervisor, Attach(attach=attached["id"]))
+
+            async def clients() -> int:
+                [session] = (await supervisor.list()).sessions
+                return session.clients
+
+            async with lines:
+                assert await clients() == 2
+            with anyio.fail_after(60):
+                while await clients() > 1:
+                    await anyio.sleep(0.01)
+
+    anyio.run(main)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from served import agent_profile, named, served
+from claude_wire_kit.supervisor.attach import connect
+from forged import forged, pieces
+from served import Served, agent_profile, id_of, named, served
+from supervisors import SECONDS
 
 
 async def test_a_session_is_started_and_prompted_and_its_events_come(tmp_path: Path) -> None:
@@ -144,3 +148,119 @@ def test_a_profile_is_what_it_says(tmp_path: Path) -> None:
     spec = profile.spec(profile.folder(""), "name")
     assert (spec.cwd, spec.name, spec.cost_usd) == (str(tmp_path), "name", 2.0)
     assert spec.argv == profile.argv
+
+
+# --- A client resumes an ended session over HTTP: only once, with the environment of the supervisor or a profile ------
+
+
+async def ended(service: Served) -> str:
+    """Create a session whose CLI has ended. Return its id."""
+    id = await service.create({"exit": 3})
+    async with service.events(id) as events:
+        await events.until_state(ended=True, exitCode=3)
+    return id
+
+
+@pytest.mark.parametrize("body", [None, {}, {"profile": "agent"}])
+async def test_a_session_that_has_ended_goes_on_for_all_clients(tmp_path: Path, body: dict[str, str] | None) -> None:
+    async with served(tmp_path) as service:
+        id = await ended(service)
+        async with service.events(id) as events, service.client() as client:
+            before = await events.until_state(ended=True)
+            resumed = await client.post(f"/sessions/{id}/resume", **({} if body is None else {"json": body}))
+            assert (resumed.status_code, resumed.json()["id"]) == (200, id)
+            await events.until_state(ended=False)
+            await client.post(f"/sessions/{id}/prompts", json={"text": "go on"})
+            after = await events.until("turn_complete")
+        assert [named(piece)[1].get("content") for piece in after][:2] == ["go on", "0 go on"]
+        async with service.events(id) as events:
+            assert await events.until("turn_complete") == before + after
+
+
+async def test_a_session_that_runs_is_not_resumed(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await ended(service)
+        async with service.client() as client:
+            replies = await asyncio.gather(*(client.post(f"/sessions/{id}/resume") for _ in range(2)))
+            assert sorted(reply.status_code for reply in replies) == [200, 409]
+            assert [reply.json()["error"] for reply in replies if reply.status_code == 409] == ["running"]
+
+
+async def test_a_new_supervisor_has_no_environment_and_a_profile_gives_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The CLI gets only the environment variables of the service that the profile names."""
+    monkeypatch.setenv("OF_THE_PROFILE", "yes")
+    monkeypatch.setenv("OF_ANOTHER", "no")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    profile = agent_profile(tmp_path, env=["OF_THE_PROFILE"])
+    async with served(tmp_path, more=profile, elsewhere=agent_profile(elsewhere)) as service:
+        id = await ended(service)
+        await service.supervised.end()
+        await service.supervised.start()
+        async with service.client() as client:
+            for body, status, error in (
+                ({}, 409, "environment"),
+                ({"profile": "nothing"}, 404, "profile"),
+                ({"profile": "elsewhere"}, 403, "folder"),
+                ({"profile": 1}, 400, "request"),
+                ({"env": {}}, 400, "request"),
+            ):
+                refused = await client.post(f"/sessions/{id}/resume", json=body)
+                assert (refused.status_code, refused.json()["error"]) == (status, error), body
+            resumed = await client.post(f"/sessions/{id}/resume", json={"profile": "more"})
+            assert resumed.status_code == 200
+        listed = await connect(service.supervised.path).list()
+        (pid,) = [info.pid for info in listed.sessions if info.id == id]
+        given = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        assert b"OF_THE_PROFILE=yes" in given
+        assert not any(line.startswith(b"OF_ANOTHER") for line in given)
+
+
+async def test_a_session_that_is_not_there_is_not_resumed(tmp_path: Path) -> None:
+    async with served(tmp_path) as service, service.client() as client:
+        refused = await client.post("/sessions/nothing/resume")
+        assert (refused.status_code, refused.json()["error"]) == (404, "unknown")
+
+
+# --- If a CLI writes lines that imitate frames of the supervisor, the service turns each into an ordinary event -------
+
+
+async def test_forged_frames_are_raw_events_with_their_numbers_and_the_session_goes_on(tmp_path: Path) -> None:
+    lines = [line for line in forged("f" * 32) if line.strip()]
+    async with served(tmp_path) as service:
+        id = await service.create({"raw": pieces(lines)}, {"exit": 0})
+        async with service.events(id, query="?raw=1") as events:
+            found = []
+            while piece := await events.piece():
+                if piece.startswith(b"id: "):
+                    found.append(piece)
+                elif named(piece)[0] == "session_state" and named(piece)[1].get("ended"):
+                    break
+        journal = (tmp_path / "state" / "sessions" / id / "parts" / "000001" / "stdout.ndjson").read_bytes()
+        written = journal.split(b"\n")[:-1]
+        assert "".join(lines).encode() in journal
+        assert [id_of(piece) for piece in found] == [f"1.{number}.0" for number in range(1, len(written) + 1)]
+        assert [piece.split(b"\n", 1)[1] for piece in found] == [
+            b"data: %s\n\n" % line.replace(b"\r", b"\ndata: ") for line in written
+        ]
+        async with service.websocket(id, "?raw=1") as socket:
+            got = []
+            while "id" in (message := json.loads(await asyncio.wait_for(socket.recv(), SECONDS))):
+                got.append(message)
+        assert [one["id"] for one in got] == [f"1.{number}.0" for number in range(1, len(written) + 1)]
+
+
+async def test_forged_frames_end_no_stream_of_events_and_no_driver(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create({"raw": pieces(forged("f" * 32))})
+        async with service.events(id) as events, service.websocket(id) as socket, service.client() as client:
+            await events.until("turn_complete")
+            sent = await client.post(f"/sessions/{id}/prompts", json={"text": json.dumps({"exit": 4})})
+            assert sent.status_code == 202
+            await events.until_state(ended=True)
+            message: dict[str, Any] = {}
+            while not message.get("event", {}).get("ended"):
+                message = json.loads(await asyncio.wait_for(socket.recv(), SECONDS))
+            assert message["event"]["exitCode"] == 4

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
+import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.server import ServerProtocol
 
 from claude_wire.messages import CommandLifecycleMessage, ControlResponse
+from claude_wire.testing import Replay
 from claude_wire_kit.commands.guide import command
 from claude_wire_kit.commands.guide.project import PICTURE, write_project
+from claude_wire_kit.supervisor.attach import connect
 from claude_wire_kit.supervisor.frames import INITIALIZE_ID
-from claude_wire_kit.web import Profile, load_config
+from claude_wire_kit.web import Config, Profile, create_app, load_config
 from claude_wire_kit.web import files as files_module
 from claude_wire_kit.web import past as past_module
 from claude_wire_kit.web import search as search_module
 from claude_wire_kit.web.abilities import Abilities
 from claude_wire_kit.web.files import find_files
+from claude_wire_kit.web.server import TESTED_UVICORN, TESTED_WEBSOCKETS, ServiceServer
+from folders import ROOT
+from pages import blocks
 from past_sessions import PAST, keep_session
-from served import EventReader, Served, served
+from recordings import load
+from served import TOKEN, EventReader, Served, agent_profile, served
 
 Json = dict[str, Any]
 
@@ -334,3 +347,64 @@ def test_a_search_is_bounded_and_leaves_out_what_nobody_writes(tmp_path: Path, m
     assert find_files(os.fspath(tmp_path), "") == ["a.py", "b/a.py"]
     monkeypatch.setattr(files_module, "MAX_ENTRIES", 0)
     assert find_files(os.fspath(tmp_path), "") == []
+
+
+# --- The Python program of docs/web.md runs against a real service ----------------------------------------------------
+
+
+(PROGRAM,) = (block.text for block in blocks(ROOT / "docs" / "web.md") if block.language == "python")
+
+
+async def printed(url: str) -> str:
+    """Run the program of the page. Return its output."""
+    command = [sys.executable, "-W", "error", "-c", PROGRAM, url, TOKEN]
+    pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
+    child = await asyncio.create_subprocess_exec(*command, **pipes, env={**os.environ, "NO_PROXY": "*"})
+    out, faults = await asyncio.wait_for(child.communicate(), 60)
+    assert (child.returncode, faults) == (0, b"")
+    return out.decode()
+
+
+async def test_the_program_asks_its_question(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    async with served(tmp_path, work=agent_profile(tmp_path)) as service:
+        assert await printed(service.url) == "0 What is in this folder?\n$0.0000\n"
+
+
+async def test_the_program_with_a_recorded_session(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    recording = tmp_path / "recording"
+    recording.mkdir()
+    for name, content in load("04_tools_bypass_partial").files.items():
+        (recording / name).write_bytes(content)
+    profile = Profile(roots=[os.fspath(tmp_path)], argv=Replay(recording, wait=False).argv())
+    async with served(tmp_path, work=profile) as service:
+        *texts, cost = (await printed(service.url)).splitlines()
+    assert texts
+    assert cost.startswith("$0.")
+
+
+# --- The service uses internals of uvicorn and websockets. It reports a clear error if a new version changes them -----
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "said"),
+    [
+        (H11Protocol, "send_400_response", f"tested up to uvicorn {TESTED_UVICORN}; .* H11Protocol has no "),
+        (WebSocketsSansIOProtocol, "handle_ping", "uvicorn .* WebSocketsSansIOProtocol has no "),
+        (ServerProtocol, "reject", f"tested up to websockets {TESTED_WEBSOCKETS}; .* ServerProtocol has no "),
+    ],
+)
+def test_a_part_that_is_gone_is_named_when_the_service_starts(
+    owner: type, name: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ServiceServer(create_app(connect("/nowhere"), Config(), "t" * 43, port=1))
+    monkeypatch.delattr(owner, name)
+    with pytest.raises(ImportError, match=said + name):
+        asyncio.run(server.serve())
+
+
+@pytest.mark.parametrize(("package", "tested"), [("uvicorn", TESTED_UVICORN), ("websockets", TESTED_WEBSOCKETS)])
+def test_the_newest_version_that_was_tested_is_named(package: str, tested: str) -> None:
+    installed, named = (tuple(map(int, re.findall(r"\d+", text))) for text in (version(package), tested))
+    assert installed <= named
