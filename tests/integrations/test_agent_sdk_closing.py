@@ -39,7 +39,7 @@ async def test_leaving_a_query_early_ends_the_cli(cli: Callable[..., str]) -> No
         await messages.__anext__()
         assert transport.process is not None
         exchange = transport.process._exchange
-        exchange._settings = exchange._settings._replace(grace=0.3)
+        exchange.settings = exchange.settings._replace(grace=0.3)
         pid = transport.process.pid
         assert is_alive(pid)
         await messages.aclose()
@@ -97,7 +97,7 @@ async def test_closing_is_not_cut_short_by_a_cancellation_of_asyncio(
     await until(started.exists)
     assert transport.process is not None
     exchange = transport.process._exchange
-    exchange._settings = exchange._settings._replace(grace=0.3)
+    exchange.settings = exchange.settings._replace(grace=0.3)
     pid = transport.process.pid
     assert left_over(home)
     closing = asyncio.ensure_future(transport.close())
