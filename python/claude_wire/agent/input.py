@@ -21,14 +21,11 @@ Lines are read as JavaScript reads them: bytes that are not UTF-8 become U+FFFD,
 one counts. An error text goes to logs, so it shows no content of the line except its type.
 """
 
-# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -47,6 +44,7 @@ from claude_wire.messages import (
     UnknownMessage,
     UserMessage,
 )
+from claude_wire.support.plain_json import fields_of
 
 #: The text that replaces missing content in a prompt.
 NO_CONTENT = "(no content)"
@@ -126,7 +124,7 @@ def _read_again(line: InvalidLine, strict: bool) -> Any:
             raise RecursionError
         value: Any = json.loads(text, parse_constant=_refuse, parse_int=_number)
         if isinstance(value, dict):
-            return decode(encode(value))
+            return decode(encode(cast("dict[str, Any]", value)))
     except RecursionError:
         if not text.lstrip().startswith("["):
             raise _unreadable(text, "RangeError") from None
@@ -144,8 +142,7 @@ def _read_again(line: InvalidLine, strict: bool) -> Any:
 
 def _prompt(line: UnknownMessage) -> UserMessage | None:
     """Build the prompt from a ``user`` line that does not fit its class. Fields that cannot be read are dropped."""
-    given: Any = line.get("message")
-    message: dict[str, Any] = given if isinstance(given, dict) else {}
+    message = fields_of(line.get("message"))
     if message.get("role", "undefined") != "user":
         raise _wrong_role(message.get("role", "undefined"))
     content = message.get("content")
@@ -161,7 +158,7 @@ def _prompt(line: UnknownMessage) -> UserMessage | None:
 def _request(line: UnknownMessage) -> ControlRequest | None:
     if not line.get("request"):
         raise WrongLine("Error: Missing request on control_request")
-    request: Any = line["request"] if isinstance(line["request"], dict) else {}
+    request = fields_of(line["request"])
     fields = {name: line[name] for name in ("request_id",) if name in line}
     request_id: Any = line.get("request_id")
     if isinstance(request_id, (bool, dict, list)):

@@ -4,9 +4,6 @@ Hooks and MCP handshakes have a timeout. Any other question ends with its answer
 the turn.
 """
 
-# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -46,6 +43,7 @@ from claude_wire.messages import (
     UserDialogCancelled,
     UserDialogResult,
 )
+from claude_wire.support.plain_json import fields_of, items_of
 
 #: Timeout in seconds for each step of the handshake with an MCP server in the host.
 HANDSHAKE_SECONDS = 60.0
@@ -102,15 +100,14 @@ class Hooked:
     def add(self, output: dict[str, Any]) -> None:
         """Add the answer of one hook."""
         self.outputs.append(output)
-        specific = output.get("hookSpecificOutput")
-        specific = specific if isinstance(specific, dict) else {}
-        permission = specific.get("decision")
-        said = specific.get("permissionDecision")
-        if isinstance(permission, dict):
+        specific = fields_of(output.get("hookSpecificOutput"))
+        if isinstance(specific.get("decision"), dict):
+            permission = fields_of(specific["decision"])
             said, reason = permission.get("behavior"), permission.get("message")
             changed = permission.get("updatedInput")
         else:
-            reason, changed = specific.get("permissionDecisionReason"), specific.get("updatedInput")
+            said, reason = specific.get("permissionDecision"), specific.get("permissionDecisionReason")
+            changed = specific.get("updatedInput")
         if output.get("decision") == "block":
             said, reason = "deny", output.get("reason")
         if output.get("continue", output.get("continue_")) is False:
@@ -121,7 +118,7 @@ class Hooked:
         if said == "deny" and self.refusal is None:
             self.refusal = str(reason or "blocked by a hook")
         if isinstance(changed, dict):
-            self.updated_input = changed
+            self.updated_input = cast("dict[str, Any]", changed)
         if isinstance(specific.get("additionalContext"), str):
             self.context.append(specific["additionalContext"])
 
@@ -279,10 +276,8 @@ class Questions:
             result = await self._result(server, "tools/call", params, None)
         except (RequestError, _McpError) as error:
             return McpResult([{"type": "text", "text": str(error)}], True)
-        content = result.get("content")
-        return McpResult(
-            content if isinstance(content, list) else [], result.get("isError") is True, result.get("structuredContent")
-        )
+        content = items_of(result.get("content"))
+        return McpResult(content, result.get("isError") is True, result.get("structuredContent"))
 
     async def _result(
         self, server: McpConnection, method: str, params: dict[str, Any] | None, seconds: float | None
@@ -292,15 +287,13 @@ class Questions:
             message["params"] = params
         server.next_id += 1
         answer = await self.mcp_message(server, message, seconds)
-        response: Any = answer.get("mcp_response")
-        response = response if isinstance(response, dict) else {}
+        response = fields_of(answer.get("mcp_response"))
         error = response.get("error")
         if error is not None:
-            raise _McpError(str(error.get("message")) if isinstance(error, dict) else str(error))
-        result = response.get("result")
-        if not isinstance(result, dict):
+            raise _McpError(str(cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else error))
+        if not isinstance(response.get("result"), dict):
             raise _McpError(f"the MCP server {server.name} gave no result for {method}")
-        return result
+        return fields_of(response["result"])
 
     async def mcp_message(
         self, server: McpConnection, message: dict[str, Any], seconds: float | None = HANDSHAKE_SECONDS

@@ -5,9 +5,6 @@ there is no handler, or the handler returns None, the agent answers with a metho
 :data:`NOTHING`. Any other request is refused as unsupported. :class:`AgentProtocol` itself answers ``interrupt``.
 """
 
-# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
@@ -154,12 +151,12 @@ class HostRequests:
         answer["account"] = {}
         return {**answer, **(given.to_dict() if isinstance(given, Wire) else given or {})}
 
-    async def _asked(self, body: Any) -> Payload:
+    async def _asked(self, body: object) -> Payload:
         """Return the answer from the author's handler, or None if there is no handler."""
         handler = self._handlers.get(type(body))
         return None if handler is None else await self._service.call(handler, body)
 
-    async def _handle(self, body: Any) -> Any:
+    async def _handle(self, body: object) -> Any:
         given = await self._asked(body)
         own = self._own.get(type(body))
         if own is None:

@@ -1,8 +1,5 @@
 """The state of an agent's session (its command line, and the host's settings), and the state of a turn."""
 
-# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 import json
@@ -28,6 +25,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.messages.hooks.events import hook_event
+from claude_wire.support.plain_json import items_of
 
 #: Limits for MCP servers of a host: their number, and the size in bytes (as JSON) of one server's info and tools.
 MAX_SERVERS = 128
@@ -61,8 +59,8 @@ class McpConnection:
 
     def connected(self, listed: dict[str, Any]) -> None:
         """Store the answer to ``tools/list``. If info and tools are too large, set the status to ``failed``."""
-        tools: Any = listed.get("tools")
-        self.tools = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+        tools: list[object] = items_of(listed.get("tools"))
+        self.tools = [cast("dict[str, Any]", tool) for tool in tools if isinstance(tool, dict)]
         self.status = "connected"
         if len(encode({"info": self.info, "tools": self.tools})) > MAX_SERVER_BYTES:
             self.info, self.tools, self.status = {}, [], "failed"

@@ -3,9 +3,6 @@
 The module ``speech`` writes the messages for these calls.
 """
 
-# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 import inspect
@@ -150,8 +147,9 @@ class Turn:
                 await self._written()
         finally:
             for one in {id(one): one for one in (pieces, text)}.values():
-                if hasattr(one, "aclose"):
-                    await one.aclose()  # pyright: ignore[reportAttributeAccessIssue]  # generators have this method
+                close = getattr(one, "aclose", None)  # generators have this method
+                if close is not None:
+                    await close()
         if self._ready():
             self.speech.finish_block()
         await self._written()
