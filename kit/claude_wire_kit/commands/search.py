@@ -85,14 +85,14 @@ def search(
     except ValueError as error:
         raise click.BadParameter(f"{one_line(str(error))}.", param_hint="PATTERN") from error
     search = _Search(wanted, set(roles), set(tools), selection, most)
-    width = terminal_width()
+    columns = terminal_width() or PLAIN_WIDTH
     found: list[_Found] = []
     with Progress("searching") as progress:
         for each in search.sessions(progress):
             found.append(each)
             if not as_json:
                 progress.hide()
-                _print(each, width, first=len(found) == 1)
+                _print(each, columns, first=len(found) == 1)
             if len(found) == newest:
                 break
     if as_json:
@@ -177,21 +177,20 @@ def found_as_json(found: _Found) -> dict[str, Any]:
     return {**session_as_json(found.session), "matches": matches, "more": found.more}
 
 
-def _print(found: _Found, width: int | None, *, first: bool) -> None:
-    room = width or PLAIN_WIDTH
-    click.echo("\n" * (not first) + click.style(fitted(headline(found.session), room), bold=True))
+def _print(found: _Found, columns: int, *, first: bool) -> None:
+    click.echo("\n" * (not first) + click.style(fitted(headline(found.session), columns), bold=True))
     for match in found.matches:
         who = match.said.role if match.said.tool is None else one_line(match.said.tool)
-        click.echo(_row(fitted(f"  {who}: ", max(room // 2, 1)), match, room))
+        click.echo(_row(fitted(f"  {who}: ", max(columns // 2, 1)), match, columns))
     if found.more:
-        click.echo(fitted(f"  … {found.more:,} more", room))
+        click.echo(fitted(f"  … {found.more:,} more", columns))
     click.echo(f"  {resume_line(found.session)}")
 
 
-def _row(label: str, match: _Match, room: int) -> str:
+def _row(label: str, match: _Match, columns: int) -> str:
     """Return a match and the text around it, cut to the width of one row."""
-    text = fitted(_line(match.match), max(room - cell_count(label), 1))
-    left = max(room - cell_count(label) - cell_count(text), 0)
+    text = fitted(_line(match.match), max(columns - cell_count(label), 1))
+    left = max(columns - cell_count(label) - cell_count(text), 0)
     after = fitted(_line(match.after), left - left // 3) if left > 3 else ""
     before = fitted(_line(match.before), left - cell_count(after), keep_end=True) if left > 3 else ""
     return label + before + click.style(text, bold=True, fg="red") + after

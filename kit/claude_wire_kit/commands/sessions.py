@@ -61,7 +61,7 @@ def sessions(
     has = selection.period.has
     found = (each for each in selection.sessions(newest_first=True) if has(each.started, each.ended))
     days, now = _days_kept(selection.folder), datetime.now(timezone.utc)
-    width = terminal_width()
+    width = terminal_width() or TEXT_CHARS
     number = -1
     as_objects: list[dict[str, Any]] = []
     for number, session in enumerate(islice(found, None if show_all else newest)):
@@ -71,15 +71,15 @@ def sessions(
             kept = {"kept_until": end and end.isoformat(), "goes_soon": goes_soon}
             as_objects.append({**session_as_json(session), **kept})
             continue
-        click.echo("\n" * bool(number) + click.style(fitted(headline(session), width or TEXT_CHARS), bold=True))
+        click.echo("\n" * bool(number) + click.style(fitted(headline(session), width), bold=True))
         for name, text in (("", session.first_prompt), ("last: ", session.last_prompt)):
             # Show a prompt only if it differs from the headline and from the previous row.
             if text and text != _title(session) and (not name or text != session.first_prompt):
-                click.echo(fitted(f"  {name}{_line(text)}", width or TEXT_CHARS))
+                click.echo(fitted(f"  {name}{_line(text)}", width))
         click.echo(f"  {resume_line(session)}")
         if end is not None and goes_soon:
             when = "at its next start" if end <= now else f"when it starts after {_local(end)}"
-            click.echo(fitted(f"  the CLI deletes this session {when}", width or TEXT_CHARS))
+            click.echo(fitted(f"  the CLI deletes this session {when}", width))
     if as_json:
         print_json({"sessions": as_objects})
     if number < 0:

@@ -45,11 +45,11 @@ def rows(sessions: Iterable[SessionInfo]) -> list[str]:
     now = time.time()
     cells = [HEADINGS, *(_cells(session, now) for session in sessions)]
     widths = [max(map(cell_count, column)) for column in list(zip(*cells, strict=True))[:-1]]
-    room = (terminal_width() or PLAIN_COLUMNS) - sum(widths) - len(GAP) * len(widths)
+    left = (terminal_width() or PLAIN_COLUMNS) - sum(widths) - len(GAP) * len(widths)
     lines: list[str] = []
     for row in cells:
         padded = [cell + " " * (width - cell_count(cell)) for cell, width in zip(row, widths, strict=False)]
-        lines.append(GAP.join([*padded, fitted(row[-1], max(room, 1), keep_end=True)]).rstrip())
+        lines.append(GAP.join([*padded, fitted(row[-1], max(left, 1), keep_end=True)]).rstrip())
     return lines
 
 
