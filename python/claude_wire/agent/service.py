@@ -40,6 +40,7 @@ from claude_wire.protocol.questions import Questions as HostQuestions
 from claude_wire.protocol.requests import SentRequests
 from claude_wire.streams.pipes import GONE, Sink, open_input, open_sink
 from claude_wire.streams.tasks import Task, Tasks, cancelled_by_nobody
+from claude_wire.support.arguments import function_called_by
 from claude_wire.support.waiting import cancel_scope, move_on_after
 
 #: A turn waits before it writes more if more than this many bytes of output are waiting.
@@ -357,8 +358,7 @@ class Service:
 
     async def call(self, function: Callable[..., Any], argument: Any) -> Any:
         """Call one of the author's functions: an async function in this task, a plain one in a thread."""
-        called = getattr(function, "__call__", None)  # noqa: B004 - the class of an object may have an async __call__
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
+        if inspect.iscoroutinefunction(function_called_by(function)):
             return await function(argument)
         if isinstance(argument, Turn):
             argument = PlainTurn(argument)

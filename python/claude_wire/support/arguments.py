@@ -90,7 +90,7 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
             function.close()  # otherwise Python warns that the coroutine was never awaited
             raise TypeError(f"{name} must be a function, not its result: pass it without ()")
         raise TypeError(f"{name} must be a function, not {type_of(function)}")
-    called = _called(function)
+    called = function_called_by(function)
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         raise TypeError(f"{name} must return its answer, and {name_of(function)} is a generator: it has a yield")
     if not awaited and inspect.iscoroutinefunction(called):
@@ -135,7 +135,7 @@ def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_non
             raise ValueError(f"{name} must be {'at least' if or_zero else 'more than'} 0 seconds, not {seconds!r}")
 
 
-def _called(function: Any) -> Any:
+def function_called_by(function: Any) -> Any:
     """Return the function that a callable runs: the function in a partial, or an object's ``__call__``."""
     import inspect
 
