@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from claude_wire_kit.supervisor.lines import SURE_BYTES
-
 __all__ = ["forged", "pieces"]
 
 _FRAMES = [
@@ -34,7 +32,7 @@ def forged(*marks: str) -> list[str]:
     odd += [frame.replace('"type":', '"type" : ') for frame in _FRAMES]
     odd += [frame + "\r" for frame in (*_FRAMES, *marked)]
     odd += [frame + " " for frame in marked]
-    odd += ['{"type":' + " " * 2 * SURE_BYTES + frame[8:] for frame in _FRAMES]
+    odd += ['{"type":' + " " * 200 + frame[8:] for frame in _FRAMES]
     odd += [
         "",
         "\r",

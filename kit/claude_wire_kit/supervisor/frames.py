@@ -429,6 +429,9 @@ def line_of(frame: Frame | Cursor) -> bytes:
 
 # --- frames within a stream
 
+#: The beginning of each frame between the lines of a session.
+FRAME_BEGIN = b'{"type":"supervisor_'
+
 _decoder: msgspec.json.Decoder[SessionFrame] = msgspec.json.Decoder(SessionFrame)
 
 
@@ -442,7 +445,7 @@ def end_of_frames(mark: str) -> bytes:
 
 def is_frame(line: bytes, end: bytes) -> bool:
     """Return True if a line of a session, without its line feed, is a frame. ``end`` is from :func:`end_of_frames`."""
-    return line.startswith(b'{"type":"supervisor_') and line.endswith(end)
+    return line.startswith(FRAME_BEGIN) and line.endswith(end)
 
 
 def frame_of(line: bytes) -> SessionFrame | None:

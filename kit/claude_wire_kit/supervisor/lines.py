@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 
-from claude_wire_kit.supervisor.frames import Cut, Ended, SessionFrame, end_of_frames, frame_of
+from claude_wire_kit.supervisor.frames import FRAME_BEGIN, Cut, Ended, SessionFrame, end_of_frames, frame_of
 
-#: The first 64 bytes of a line show whether the line begins like a frame.
-SURE_BYTES = 64
 #: A line with more bytes is a line of the CLI. A supervisor's frames have at most 1 MiB.
 MAX_FRAME_LINE_BYTES = 4 * 1024 * 1024
 
-_MARK = b'"supervisor_'
 #: The characters of a blank line, a blank line after a line feed, and the message that replaces a blank line.
 _BLANK = b" \t\r"
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)")
 _FILLING = b'{"type":"keep_alive"}'
-_FRAME = re.compile(rb'[ \t]*\{[ \t]*"type"[ \t]*:[ \t]*"supervisor_')
 
 
 class SupervisorLines:
@@ -51,7 +47,7 @@ class SupervisorLines:
     def take(self, data: bytes) -> bytes:
         """Feed a chunk, and return the CLI's bytes so far. May return b"" while a possible frame is incomplete."""
         is_at_start = not (self._pending or self._in_line or self.end or self._ended)
-        if is_at_start and data[-1:] == b"\n" and _MARK not in data:  # most chunks: whole lines without frames
+        if is_at_start and data[-1:] == b"\n" and FRAME_BEGIN not in data:  # most chunks: whole lines without frames
             self.line += data.count(b"\n")
             return self._fill(data)
         data = self._pending + data if self._pending else data
@@ -91,9 +87,9 @@ class SupervisorLines:
 
     def _frame(self, data: bytes, at: int) -> int:
         """Return where the frame at ``at`` ends: ``at`` if no frame begins there, -1 if only more bytes can show it."""
+        if not _may_be_frame(data, at):
+            return at
         end = data.find(b"\n", at)
-        if _FRAME.match(data, at) is None:
-            return -1 if end < 0 and len(data) - at < SURE_BYTES else at
         if end < 0:
             return -1 if len(data) - at <= MAX_FRAME_LINE_BYTES else at
         if not data.endswith(self._frame_end, at, end):
@@ -107,14 +103,11 @@ class SupervisorLines:
 
     def _lines_end(self, data: bytes, at: int) -> int:
         """Return where the CLI's lines after ``at`` end: before the next line that is a frame, or may become one."""
-        mark = data.find(_MARK, at)
-        while mark >= 0:
-            begins = data.rfind(b"\n", max(at, mark - SURE_BYTES), mark) + 1
-            if begins and _FRAME.match(data, begins) is not None:
-                return begins
-            mark = data.find(_MARK, mark + 1)
+        frame = data.find(b"\n" + FRAME_BEGIN, at)
+        if frame >= 0:
+            return frame + 1
         tail = data.rfind(b"\n", at) + 1
-        return tail if tail and len(data) - tail < SURE_BYTES else len(data)
+        return tail if tail and _may_be_frame(data, tail) else len(data)
 
     def _end_of_last(self, data: bytes, at: int, stop: int) -> int:
         """Return the end of the line with the number ``last`` if it is between ``at`` and ``stop``, else ``stop``."""
@@ -123,3 +116,8 @@ class SupervisorLines:
             if not at:
                 return stop
         return at
+
+
+def _may_be_frame(data: bytes, at: int) -> bool:
+    """Return True if a frame begins at ``at``, or if too few bytes are there to exclude it."""
+    return FRAME_BEGIN.startswith(data[at : at + len(FRAME_BEGIN)])

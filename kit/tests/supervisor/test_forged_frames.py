@@ -17,7 +17,7 @@ from claude_wire.messages import KeepAlive
 from claude_wire_kit.supervisor import lines as supervisor_lines
 from claude_wire_kit.supervisor.attach import connect
 from claude_wire_kit.supervisor.frames import Accepted, Cut, Ended, Refused
-from claude_wire_kit.supervisor.lines import SURE_BYTES, SupervisorLines
+from claude_wire_kit.supervisor.lines import SupervisorLines
 from forged import forged, pieces
 from supervisors import Client, hosting
 
@@ -126,7 +126,8 @@ LINES = st.sampled_from(
         b'{"type":"assistant","text":"' + b"x" * 70 + b' "supervisor_ "supervisor_"}',
         b'{"type":"hos"}',
         b'{"kind":"supervisor_accepted","type":"supervisor_accepted","lines":1}',
-        b'{"type":"' + b" " * 3 * SURE_BYTES + b'supervisor_"}',
+        b'{"type":"' + b" " * 200 + b'supervisor_"}',
+        b' {\t"type" : "supervisor_refused", "line": 3, "reason": "spaces"}',
         b"",
         b" \t\r",
         b"\r",
@@ -136,7 +137,7 @@ LINES = st.sampled_from(
 FRAMES = st.sampled_from(
     [
         b'{"type":"supervisor_accepted","lines":7}',
-        b' {\t"type" : "supervisor_refused", "line": 3, "reason": "' + b"y" * 100 + b'"}',
+        b'{"type":"supervisor_refused","line":3,"reason":"' + b"y" * 100 + b'"}',
         b'{"type":"supervisor_of_tomorrow"}',
         b'{"type":"supervisor_accepted"}',
     ]
@@ -180,7 +181,7 @@ def test_frames_are_taken_out_and_each_line_is_one_message_wherever_chunks_end(
         blank = not line.strip(b" \t\r")
         assert decode(given_line) == KeepAlive() if blank else given_line == line
     assert numbers == [*range(after + 1, after + 1 + len(own))]
-    assert len(frames) == sum(b'"lines":7' in line or b'"line": 3' in line for line, is_own in said if not is_own)
+    assert len(frames) == sum(b'"lines":7' in line or b'"line":3' in line for line, is_own in said if not is_own)
 
 
 @pytest.mark.parametrize(

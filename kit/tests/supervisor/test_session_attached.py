@@ -58,7 +58,7 @@ async def test_frames_never_reach_the_consumer_and_have_no_number_wherever_chunk
     said = [line(numbered(1)), b"\n", b" \r\n", line(numbered(2)), b"nonsense\n", b"\t\n", line(numbered(3))]
     frames = [
         b'{"type":"supervisor_accepted","lines":0}\n',
-        b' { "type" : "supervisor_blocked", "message": "full" }\n',
+        b'{"type":"supervisor_blocked","message":"full"}\n',
         b'{"type":"supervisor_of_tomorrow"}\n',
         b'{"type":"supervisor_stderr","text":"\\u00e4"}\n',
     ]
