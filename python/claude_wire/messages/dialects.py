@@ -1,4 +1,4 @@
-"""Messages of other dialects than the current CLI's: of miriad-code, of CLI 2.1.7, and of ``permission_request``."""
+"""Messages that the current CLI does not have: of miriad-code, CLI 2.1.7, and the ``permission_request`` dialect."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class InterruptedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
-    """The result of a tool call as a ``system`` message, in two dialects. Others send a :class:`UserMessage`."""
+    """The result of a tool call as a ``system`` message, in two dialects. The CLI sends a :class:`UserMessage`."""
 
     subtype: Literal["tool_result"] = constant("tool_result")
     tool_result: ToolResultBlock | OrUnknownBlock | None = None
@@ -140,7 +140,7 @@ class PermissionReply(MessageBase, tag=False, frozen=True):
 class ToolResultMessage(MessageBase, tag="tool_result", kw_only=True, frozen=True):
     """The result of a tool call as a separate message, in the ``permission_request`` dialect.
 
-    The tag is the same as of :class:`ToolResultBlock`, but the result is in ``result``, not in ``content``.
+    The tag is that of :class:`ToolResultBlock`, but the result is in ``result``, not in ``content``.
     """
 
     tool_use_id: str

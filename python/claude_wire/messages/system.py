@@ -183,7 +183,7 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["status"] = constant("status")
     # one of compacting, requesting
     status: str | None = null()
-    """The activity; null at the end of ``compacting``, or with a new permission mode. Nothing ends ``requesting``."""
+    """The activity; null after ``compacting``, or with a new permission mode. No message ends ``requesting``."""
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
     """The new permission mode; None if it has not changed."""

@@ -14,7 +14,7 @@ from claude_wire.messages.base import Number, Wire, null
 class SlashCommand(Wire, kw_only=True, frozen=True):
     """A command or skill that a prompt can call as ``/name``.
 
-    If two have the same name, ``/name`` runs the builtin one.
+    If two commands have the same name, ``/name`` runs the builtin one.
     """
 
     name: str
@@ -40,7 +40,7 @@ class AgentInfo(Wire, frozen=True):
 
 
 class ModelInfo(Wire, kw_only=True, frozen=True):
-    """A model that the session can switch to. A flag that is None is unknown."""
+    """A model that the session can switch to. If a ``supports…`` field is None, the CLI does not know."""
 
     value: str
     """The name for ``set_model``, which may be an alias such as ``opus``."""

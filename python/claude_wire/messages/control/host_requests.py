@@ -175,7 +175,7 @@ class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize"
 
 
 class InterruptResponse(Wire, kw_only=True, frozen=True):
-    """The queued messages that an interrupt kept or cancelled. Empty from older CLIs."""
+    """The queued messages that an interrupt kept or cancelled. Older CLIs answer with an empty object."""
 
     still_queued: list[str] | None = None
     """The uuids of messages that will still run; messages without a uuid are not listed."""
@@ -194,7 +194,7 @@ class InterruptRequest(ControlRequestBody[InterruptResponse], tag="interrupt", k
 
 
 class SetPermissionModeResponse(Wire, kw_only=True, frozen=True):
-    """The current permission mode. Empty from older CLIs."""
+    """The current permission mode. Older CLIs answer with an empty object."""
 
     mode: str | None = None
     """The permission mode, which may differ from the request's."""
@@ -214,7 +214,7 @@ class SetPermissionModeRequest(
 
 
 class SetModelResponse(Wire, kw_only=True, frozen=True):
-    """The current model, which may not exist: the CLI also accepts an unknown name. Empty from older CLIs."""
+    """The current model, which may not exist: the CLI accepts any name. Older CLIs answer with an empty object."""
 
     model: str | None = None
     """The model; after a reset, the default model."""
@@ -656,7 +656,7 @@ class HookPolicy(Wire, kw_only=True, frozen=True):
 
 
 class HookSafeMode(Wire, kw_only=True, frozen=True):
-    """Describes safe mode, in which the session runs."""
+    """Describes safe mode. Present only if the session runs in safe mode."""
 
     managedHooksStillApply: bool
     """True if the hooks of managed settings still run."""
@@ -665,7 +665,7 @@ class HookSafeMode(Wire, kw_only=True, frozen=True):
 
 
 class HookBareMode(Wire, kw_only=True, frozen=True):
-    """Describes bare mode, in which the session runs."""
+    """Describes bare mode. Present only if the session runs in bare mode."""
 
     exitHint: str
     """How to leave the mode, as text for people."""

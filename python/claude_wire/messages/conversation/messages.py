@@ -227,7 +227,7 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
 
     @property
     def model(self) -> str | None:
-        """The model that answered, from either place."""
+        """The model that answered, from ``message`` or, in some dialects, from the field next to ``message``."""
         return self.message.model or self.model_
 
     @property

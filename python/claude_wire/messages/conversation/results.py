@@ -298,8 +298,8 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     def ok(self) -> bool:
         """True if the turn succeeded.
 
-        A :attr:`cancelled` turn did not succeed. For other turns ``is_error`` decides, or in a dialect without
-        ``is_error``, the ``subtype`` ``success`` without ``error`` and ``errors``.
+        A :attr:`cancelled` turn did not succeed. For other turns, ``is_error`` decides. In a dialect without
+        ``is_error``, a turn succeeded if its ``subtype`` is ``success`` and it has no ``error`` and no ``errors``.
         """
         if self.cancelled:
             return False
@@ -503,7 +503,7 @@ class StructuredOutputError(TurnError):
 
 
 class TurnCancelledError(TurnError):
-    """:meth:`~claude_wire.Session.interrupt`, a signal, or a refusal with ``interrupt`` interrupted the turn.
+    """The turn was interrupted, by :meth:`~claude_wire.Session.interrupt`, a signal, or a refusal with ``interrupt``.
 
     ``terminal_reason`` of the result says what was interrupted: ``aborted_streaming`` or ``aborted_tools``.
     """
@@ -518,7 +518,7 @@ class SubagentStoppedError(TurnError):
     The CLI stops all subagents when one exceeds ``max_budget_usd``, and when it is interrupted between two turns.
 
     Attributes:
-        result: the last result before that.
+        result: the last result before the subagents were stopped.
         count: the number of stopped subagents.
     """
 
