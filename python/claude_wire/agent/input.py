@@ -50,7 +50,7 @@ from claude_wire.support.plain_json import fields_of
 NO_CONTENT = "(no content)"
 #: An error shows at most this many characters of a line's type.
 MAX_TYPE_CHARS = 64
-#: An integer with fewer digits is read exactly, a longer one as a float.
+#: An integer with fewer digits is read exactly. A longer integer is read as a float.
 MAX_DIGITS = 4000
 
 #: The messages that an agent handles.
@@ -182,7 +182,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _number(digits: str) -> float:
-    """Read an integer; a very long one as a float, as in JavaScript. (``int()`` accepts at most 4,300 digits.)"""
+    """Read an integer. Read a very long integer as a float, as JavaScript does. (``int()`` takes 4,300 digits.)"""
     return int(digits) if len(digits) < MAX_DIGITS else float(digits)
 
 

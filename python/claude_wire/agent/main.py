@@ -121,7 +121,7 @@ def run_program(
 
 
 def leave(code: int) -> NoReturn:
-    """End the process, even if a thread is still running. ``sys.exit`` would wait even for a thread that never ends."""
+    """End the process, even if a thread is still running. (``sys.exit`` would wait for a thread that never ends.)"""
     deadline = monotonic() + THREAD_SECONDS
     others = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
     for thread in others:

@@ -238,7 +238,7 @@ class Turn:
             name: the tool's name. ``mcp__SERVER__TOOL`` is a tool of an MCP server in the host, and needs no function.
             input: the tool's input.
             function: called with the input, which the host may have changed. It returns a text, blocks, or any JSON. If
-                it raises, the tool failed, and the turn goes on. A plain function runs in a thread.
+                it raises, the tool failed, and the turn continues. A plain function runs in a thread.
         """
         use = await self.use_tool(name, input)
         about = {"tool_name": name, "tool_input": use.input}

@@ -333,7 +333,7 @@ class Callbacks:
             hook.state.confirmed = info.hooks_applied
 
     def confirm_registered(self, registered: Registered) -> None:
-        """Compare these callbacks with those that the CLI was started with. Log the ones that it will never call."""
+        """Compare these callbacks with the CLI's first callbacks. Log the callbacks that the CLI will never call."""
         hooks = {id: hook.state for id, hook in self._hooks.items()}
         compare_with_registered(registered, self._permissions, hooks, self.mcp_servers)
 
@@ -349,7 +349,7 @@ class Callbacks:
         )
 
     def _new_id(self, id: str) -> str:
-        """Return ``id``, or ``id#2``, ``id#3``, ... if it is taken. All processes with these hooks get the same ids."""
+        """Return ``id``, or ``id#2``, ``id#3``, ... if another hook has it. The same hooks always get the same ids."""
         number, numbered = 1, id
         while numbered in self._hooks:
             number += 1
@@ -451,7 +451,7 @@ async def _leave_open(_: object) -> Wire:
 
 
 async def _answer(given: object) -> object:
-    """Return a callback's answer: ``given``, or the result of awaiting it."""
+    """Return the answer of a callback that returned ``given``. Await it first if the callback is async."""
     if inspect.isawaitable(given):
         answer: object = await given
         return answer

@@ -146,7 +146,7 @@ class RequestError(ClaudeWireError):
 
 
 def initialize_hint(subtype: str) -> str:
-    """Return a hint for errors from ``initialize``, the first request, which fails if the program is not an agent."""
+    """Return a hint for an error from ``initialize``: a program that is not an agent fails at this first request."""
     return "; is the program an agent that speaks stream-json?" if subtype == "initialize" else ""
 
 
