@@ -1,4 +1,4 @@
-"""The client of a supervisor: list sessions, create them, attach to them and end them. An attached session is a
+"""The client of a supervisor: list sessions, create them, attach to them and stop them. An attached session is a
 :class:`~claude_wire.Session`.
 """
 
@@ -63,7 +63,7 @@ def connect(
         folder: the supervisor's state folder. If None, ``$CLAUDE_WIRE_SUPERVISOR`` or the user's default folder.
         command: instead of a folder, a command line whose standard streams are connected to the supervisor:
             ``["ssh", "-T", "-o", "ServerAliveInterval=15", "HOST", "claude-wire", "supervisor", "stdio"]``.
-        timeout: time limit in seconds for connecting and getting the answer. Commands that start a CLI have 60 seconds.
+        timeout: time limit in seconds for connecting and getting the answer. For commands that start a CLI: 60 seconds.
 
     Raises:
         TypeError: both ``folder`` and ``command`` are given, or an argument has the wrong type.
@@ -98,8 +98,8 @@ def spec_of(
         mcp: MCP server -> method (``initialize``, ``tools/list``, …) -> the result that the supervisor sends while no
             client serves this MCP server.
         cost_usd: limit in US dollars. When the session's cost reaches it, the supervisor interrupts the turn.
-        asks: make the CLI ask for permission, unless the :class:`~claude_wire.ClaudeOptions` say whether it does. The
-            questions wait for a driver.
+        asks: make the CLI ask for permission, unless the :class:`~claude_wire.ClaudeOptions` already decide this.
+            The questions wait for a driver.
     """
     require_environment("env", env)
     require_environment("extra_env", extra_env)
@@ -196,7 +196,7 @@ class Supervisor:
     # --- other commands
 
     async def stop(self, session: str | None, *, grace: float = 5.0) -> Listed:
-        """End a session's CLI, and wait for its end. With None, end all CLIs and the supervisor.
+        """Stop a session's CLI, and wait for its exit. With None, stop all CLIs and the supervisor.
 
         Args:
             grace: seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
@@ -243,7 +243,7 @@ class Supervisor:
 
 
 def _place(session: str | Cursor) -> tuple[str, Cursor | None]:
-    """Return the session's id, and the cursor whose lines the client has already, or None.
+    """Return the session's id, and the cursor after the lines that the client already has, or None.
 
     Raises:
         TypeError: the argument is neither an id nor a cursor.

@@ -70,10 +70,10 @@ class Attachment:
         serves: Serves | None = None,
         complete: Callable[[InitializeRequest], InitializeRequest] = lambda request: request,
     ) -> Attached:
-        """Connect, and send the command.
+        """Connect and send the command.
 
         Args:
-            serves: the client's hooks and MCP servers. Sent only if the client is a driver.
+            serves: the client's hooks and MCP servers. Only a driver sends them.
             complete: adds the client's hooks and MCP servers to a new CLI's ``initialize`` request.
 
         Raises:

@@ -1,11 +1,11 @@
-"""A CLI that the supervisor runs. Its pipes never block, and the kernel kills it when the supervisor ends.
+"""A CLI that the supervisor runs. Its pipes never block, and the kernel kills it when the supervisor exits.
 
-The kernel kills the CLI (PR_SET_PDEATHSIG) when the thread that spawned it ends, not when the process ends. So the
-thread of the supervisor's event loop spawns all CLIs.
+The kernel kills the CLI (PR_SET_PDEATHSIG) when the thread that spawned it exits, not when the process exits. So
+the supervisor spawns all CLIs in the thread of its event loop.
 
-The kernel reuses pids, so before sending a signal, this module proves that the process is ours:
+The kernel reuses pids, so before sending a signal, this module proves that the process belongs to the supervisor:
 
-- Our own child: until the supervisor reaps it, the kernel keeps its pid and its group number.
+- A child of this supervisor: until the supervisor reaps it, the kernel keeps its pid and its group number.
 - A process that an earlier supervisor left: either the pid still has the recorded start time, or some process in the
   session and group with this number has the CLI's mark in its environment. Each CLI has its own random mark, and all
   its descendants inherit it. No other process can enter that session, and the kernel never reuses the number of a
@@ -36,7 +36,7 @@ _PR_SET_PDEATHSIG = 1
 MARK_VARIABLE = "CLAUDE_WIRE_SUPERVISOR_PROCESS"
 #: Seconds between killing a process group and looking again for survivors.
 PASS_SECONDS = 0.05
-#: How many times to search one group for survivors: a process may start another one just before it is killed.
+#: How many times to search one group for survivors: a process may start another one just before SIGKILL.
 MAX_PASSES = 100
 
 
@@ -51,7 +51,7 @@ class Child:
 
     Attributes:
         stdin, stdout, stderr: the supervisor's ends of the pipes. The first two are None once closed.
-        pidfd: a descriptor that becomes readable when the process ends.
+        pidfd: a descriptor that becomes readable when the process exits.
         began: the start time, from :func:`began_at`.
         mark: the random mark in the child's environment; see the module.
 
@@ -68,7 +68,7 @@ class Child:
 
         def die_with_supervisor() -> None:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != supervisor:  # the supervisor already ended
+            if os.getppid() != supervisor:  # the supervisor has already exited
                 os._exit(1)
             resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
@@ -121,7 +121,7 @@ class Child:
                 self._insisting[number] = loop.call_later(seconds, self.signal, number)
 
     def poll(self) -> int | None:
-        """Return the exit code (negative for a signal), or None while the process runs. Reaps an ended process."""
+        """Return the exit code, negative if a signal killed the process; None while it runs. Reap an exited process."""
         return self._popen.poll()
 
     def end_input(self) -> None:
@@ -131,16 +131,16 @@ class Child:
             self.stdin = None
 
     def end_output(self) -> None:
-        """Close the output, after the CLI closed its end. A second call does nothing."""
+        """Close the output after the CLI has closed its end. A second call does nothing."""
         if self._popen.stdout is not None:
             self._popen.stdout.close()
             self.stdout = None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and its whole process group, unless the process was reaped."""
+        """Send a signal to the process and its whole process group, unless the process has been reaped."""
         self.is_killed |= number == signal.SIGKILL
         with suppress(ProcessLookupError, PermissionError, ChildProcessError):
-            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises if it is not our child
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises if this is not our child
             os.killpg(self.pid, number)
 
     def close(self) -> None:

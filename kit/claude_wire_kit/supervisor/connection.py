@@ -1,15 +1,15 @@
 """The supervisor's side of one client's connection. The client gets each line of its session exactly once.
 
-A client that keeps up gets each chunk right after the journal. To a client that is behind, ``sendfile`` sends the lines
-from the journal's file, so a slow client costs no memory. A connection is in one of these states:
+A client that keeps up gets each chunk right after the journal has it. To a client that is behind, ``sendfile`` sends
+the lines from the journal's file, so a slow client costs no memory. A connection is in one of these states:
 
 =========  ==================================================================================================
-LEVEL      The client was sent all frames and, if it is attached, all complete lines.
+LEVEL      The supervisor has sent the client all frames and, if it is attached, all complete lines.
 BEHIND     The socket was full. The connection remembers which byte of the journal it must send next.
 CLOSED     The socket is closed.
 =========  ==================================================================================================
 
-A frame goes between two lines. While a line is partly sent, frames wait.
+The supervisor sends frames only between two lines. While a line is partly sent, frames wait.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 STALLED_SECONDS = 60.0
 #: Maximum bytes of frames waiting to be sent to one client. Above it the supervisor disconnects the client.
 MAX_FRAME_BYTES = 1024 * 1024
-#: If more bytes of frames are waiting, the supervisor drops frames with the CLI's standard error. The journal has it.
+#: If more bytes of frames are waiting, the supervisor drops frames with the CLI's standard error. The journal keeps it.
 MAX_STDERR_BYTES = MAX_FRAME_BYTES // 2
 #: The place of a frame that does not wait for a line: the start of the journal.
 _AT_ONCE = Place(0, 0)
@@ -60,7 +60,7 @@ class State(Enum):
 
 
 class Owner(Protocol):
-    """Carries out the commands of a connection, and learns when the connection ends."""
+    """Carries out the commands of a connection, and forgets a closed connection."""
 
     def command(self, connection: Connection, line: bytes) -> None:
         """Carry out a command."""
@@ -85,21 +85,21 @@ class Connection:
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._splitter = LineSplitter(max_line_bytes=MAX_LINE_BYTES, keepends=True)
-        # Lines from the client that wait for room in the CLI's input, or for the answer to the previous command.
+        # Lines from the client, waiting for room in the CLI's input or for the answer to the previous command.
         self._lines: deque[bytes] = deque()
         self._reads = self._awaits = False
         self._number = 0
-        # Send order: 1. `_out`, the rest of a partly sent frame; 2. frames whose place in the journal was reached;
+        # Send order: 1. `_out`, the rest of a partly sent frame; 2. frames whose place in the journal has been reached;
         # 3. journal lines.
         self._out = bytearray()
         self._frames: deque[tuple[Place, bytes]] = deque()
         self._frame_bytes = 0
-        # While the client is behind: the part of the journal, its number, and the offset of the next byte to send.
+        # While the client is behind: the journal part to send, its number, and the offset of the next byte.
         self._part: Part | None = None
         self._part_number = 0
         self._offset = 0
         self._progress = 0.0
-        # The mark at the end of each frame, which the CLI does not know. Set when the client attaches to a session.
+        # The mark at the end of each frame. The CLI does not know the mark. Set when the client attaches to a session.
         self._mark = ""
         self.state: State = State.LEVEL
         #: The session that the client is attached to.
@@ -126,7 +126,7 @@ class Connection:
         return not self.managed.waits_for(self)
 
     def await_answer(self, *, awaits: bool) -> None:
-        """Hold further commands back while the answer to a command is pending.
+        """Hold back further commands while the answer to a command is pending.
 
         Args:
             awaits: True when a command waits for its answer; False when the answer was sent.
@@ -170,7 +170,7 @@ class Connection:
     # --- to the client
 
     def follow(self, managed: ManagedSession, place: Place, answer: Any) -> None:
-        """Answer a command that attaches, then send the session's lines from ``place`` on.
+        """Answer a command that attaches, then send the session's lines at or after ``place``.
 
         Raises:
             OSError: the journal cannot be read. Nothing was answered.
@@ -188,7 +188,7 @@ class Connection:
         self._fall_behind()
 
     def on_output(self, chunk: bytes | None, start: int) -> None:
-        """Send new whole lines. The journal has them at offset ``start``; read them there if ``chunk`` is None."""
+        """Send new whole lines. If ``chunk`` is None, read them from the journal at offset ``start``."""
         if self.state is not State.LEVEL:
             return
         assert self.managed is not None
@@ -324,16 +324,16 @@ class Connection:
 
     @property
     def part_number(self) -> int | None:
-        """The number of the journal's part that is sent to the client now; None if the client is not behind."""
+        """The number of the journal part being sent to the client; None if the client is not behind."""
         return None if self._part is None else self._part_number
 
     def is_stalled(self, now: float) -> bool:
-        """Return True if the client is behind, and read nothing for :data:`STALLED_SECONDS`."""
+        """Return True if the client is behind and has read nothing for :data:`STALLED_SECONDS`."""
         return self.state is State.BEHIND and now - self._progress > STALLED_SECONDS
 
     @property
     def is_gone(self) -> bool:
-        """Return True if the client closed the connection while the supervisor does not read from it."""
+        """Return True if the client closed the connection while the supervisor was not reading from it."""
         if self._reads or self.state is State.CLOSED:
             return False
         poll = select.poll()

@@ -1,6 +1,6 @@
-"""A cost limit for a session. Asks the CLI for the cost every second during a run, and interrupts at the limit.
+"""A cost limit for a session. It asks the CLI for the cost every second during a run, and interrupts at the limit.
 
-The session can exceed the limit, because model calls go on until the next answer shows their cost.
+The session can exceed the limit, because model calls continue until the next answer shows their cost.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The supervisor process. It accepts connections and carries out its clients' commands.
 
-It has one thread, which also starts the CLIs, because the kernel kills a CLI when the thread that started it ends
+It has one thread, which also starts the CLIs, because the kernel kills a CLI when the thread that started it exits
 (see :mod:`claude_wire_kit.supervisor.child`).
 """
 
@@ -76,11 +76,11 @@ class Daemon:
             folder, self._limits, syncs=syncs, descriptors=self._descriptors[0], ended=self._on_end
         )
         self._connections: set[Connection] = set()
-        # Session id -> the connections that wait for the session's end. Key None: they wait for the supervisor's end.
+        # Session id -> the connections waiting for the session to end. Key None: waiting for the supervisor to stop.
         self._waiting: dict[str | None, list[Connection]] = {}
 
     async def run(self, started: Callable[[], object] = lambda: None) -> None:
-        """Accept connections until a client or a signal stops the supervisor. Returns once all CLIs ended.
+        """Accept connections until a client or a signal stops the supervisor. Returns once all CLIs have exited.
 
         If SIGHUP is ignored at the start, as with ``nohup``, it stays ignored.
 
@@ -142,7 +142,7 @@ class Daemon:
             return
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
-                return  # the client already left
+                return  # the client has already disconnected
             self._folder.log("no-descriptors", error=error.strerror)
             self._loop.remove_reader(self._listener)
             self._loop.call_later(ACCEPT_AGAIN_SECONDS, self._accept_again)
@@ -174,7 +174,7 @@ class Daemon:
             self._loop.add_reader(self._listener, self._on_connection)
 
     def closed(self, connection: Connection) -> None:
-        """Forget a closed connection. Close its session's files if the session ended and has no other client."""
+        """Forget a closed connection. Close its session's files if the session has ended and has no other client."""
         self._connections.discard(connection)
         for waiting in self._waiting.values():
             if connection in waiting:
@@ -183,7 +183,7 @@ class Daemon:
             self._sessions.let_go(connection.managed)
 
     def journal_damaged(self, connection: Connection) -> None:
-        """Log that a session's journal lost bytes that were not sent to a client yet."""
+        """Log that a session's journal lost bytes before a client got them."""
         assert connection.managed is not None
         self._folder.log("journal-damaged", session=connection.managed.id)
 
@@ -203,7 +203,7 @@ class Daemon:
             self._listen_again()
 
     def _listen_again(self) -> None:
-        """Recreate ``socket`` and ``supervisor.json`` after a cleaner of temporary files removed one of them."""
+        """Recreate ``socket`` and ``supervisor.json`` after a temporary-file cleaner removed one of them."""
         with suppress(OSError):
             with suppress(FileNotFoundError):
                 os.unlink(self._folder.socket)
@@ -218,7 +218,7 @@ class Daemon:
     # --- commands
 
     def command(self, connection: Connection, line: bytes) -> None:
-        """Carry out a command, and answer it."""
+        """Carry out a command and answer it."""
         command: Command | None = None
         try:
             command = _decode(line)
@@ -324,7 +324,7 @@ class Daemon:
         managed = self._sessions.open(command.resume)
         try:
             if not command.detach and not managed.runs:
-                self._place(managed, command)  # refuse before the CLI is started
+                self._place(managed, command)  # refuse before starting the CLI
             self._sessions.resume(managed, command.env)
             self._answer(connection, managed, command)
         finally:

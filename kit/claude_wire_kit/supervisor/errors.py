@@ -17,7 +17,7 @@ class DetachedError(ClaudeWireError):
 
     Attributes:
         cursor: the position after the last received message. Attach there again to get each line exactly once.
-        unacknowledged: the prompts and answers that the supervisor did not acknowledge, as lines, the oldest first.
+        unacknowledged: the prompts and answers that the supervisor did not acknowledge, as lines, oldest first.
             :meth:`~claude_wire.Session.send_again` sends them again; the supervisor accepts each line only once.
     """
 
@@ -28,7 +28,7 @@ class DetachedError(ClaudeWireError):
 
 
 class SupervisorError(ClaudeWireError):
-    """A supervisor refused a command, or no supervisor can be reached.
+    """A supervisor refused a command, or the client cannot reach a supervisor.
 
     Attributes:
         error: the reason in one word, such as ``epoch``, ``gone``, ``driver`` or ``version``; docs/supervisor.md lists

@@ -28,7 +28,7 @@ NOTHING = msgspec.Raw(b"null")
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """A client's position in a session's output. With a cursor, a client attaches again and misses no line.
+    """A client's position in a session's output. A client that attaches again with its cursor misses no line.
 
     Attributes:
         id: the session's id in the supervisor.
@@ -49,8 +49,8 @@ class Life(Enum):
     IDLE      No turn is under way, no subagent is working in the background, and no question is open.
     RUNNING   A turn is under way, a prompt is waiting, or a subagent is working in the background.
     ASKING    A question of the CLI is open.
-    ENDED     The CLI ended by itself, or a client stopped it. Clients can resume the session.
-    LOST      The CLI ended with its supervisor. Clients can resume the session. ``Ended`` reports an interrupted turn.
+    ENDED     The CLI exited by itself, or a client stopped it. Clients can resume the session.
+    LOST      The CLI died with its supervisor. Clients can resume the session. ``Ended`` reports an interrupted turn.
     ========  ==============================================================================================
     """
 
@@ -86,15 +86,15 @@ class Started(Serves, frozen=True, kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_ended"):
-    """The CLI ended.
+    """The CLI has exited.
 
     Attributes:
-        exit_code: the exit code, negative for a signal; None if the CLI ended with its supervisor.
-        unfinished: the work that the end interrupted, such as "in the middle of a turn". Empty between runs.
+        exit_code: the exit code, negative if a signal killed the CLI; None if the CLI died with its supervisor.
+        unfinished: the work that the exit interrupted, such as "in the middle of a turn". Empty between runs.
         owed: uuids of prompts without a result. The supervisor does not send them again.
         died: ids of questions that nobody answered.
         calls: ids of tool calls without a result. The tools may have run.
-        stderr: the end of the CLI's standard error.
+        stderr: the last part of the CLI's standard error.
     """
 
     exit_code: int | None
@@ -111,22 +111,22 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
     Attributes:
         id, epoch: the id of the session, and the epoch of its journal.
         after: the number of the line before the first line that the client gets.
-        line: the number of the journal's last line. Questions up to this line that are not in ``open`` are settled.
+        line: the number of the journal's last line. Questions up to this line are settled unless ``open`` has them.
         role: the role of the client.
         driver: whether the session has a driver.
         life: the state of the session.
         turn: whether a turn is under way.
         subagents: ids of the subagents in the background, without ids of more than 128 characters.
-        open: the CLI's questions without an answer, as control requests.
+        open: the CLI's unanswered questions, as control requests.
         settled: ids of the newest questions that no longer need an answer.
         owed: uuids of prompts without a result.
         model, permission_mode: the CLI's model and permission mode; None until one of its messages names them.
         initialized: the CLI's answer to ``initialize``, or JSON's ``null`` before it.
         handshakes: MCP server -> the CLI's ``initialize`` and ``notifications/initialized`` messages to this server.
-        ended: how the CLI ended; None while it is running.
+        ended: how the CLI exited; None while it is running.
         started: the callbacks that ``initialize`` registered with the CLI. None from an older supervisor, or if the
             names together have more than 1,048,576 characters.
-        mark: a random text at the end of each frame of this connection. The CLI does not know the mark, so its lines
+        mark: a random string at the end of each frame of this connection. The CLI does not know the mark, so its lines
             cannot pass for frames (see :func:`end_of_frames`).
     """
 
@@ -165,7 +165,7 @@ class Refused(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_ref
 
 
 class Driver(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_driver"):
-    """The session has another driver, or none. ``role`` is the role of this client from now on."""
+    """The session's driver changed or left. ``role`` is the role of this client from now on."""
 
     role: Literal["viewer", "driver"]
     driver: bool
@@ -209,7 +209,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A CLI, and how to start it.
 
     Attributes:
-        argv: the command line, the CLI's path first.
+        argv: the command line, starting with the CLI's path.
         cwd: the working directory.
         env: the whole environment. The supervisor keeps it in memory, and never writes it to disk.
         initialize: the payload of the ``initialize`` request that the supervisor sends to the CLI, such as its hooks.
@@ -228,7 +228,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     cost_usd: float | None = None
 
     def __repr__(self) -> str:
-        """Leave out everything that can contain a secret: arguments, environment, requests."""
+        """Omit everything that can contain a secret: arguments, environment, requests."""
         return f"Spec({self.argv[0]!r} with {len(self.argv) - 1} arguments, cwd={self.cwd!r}, name={self.name!r})"
 
 
@@ -238,7 +238,7 @@ class _Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Attributes:
         after: send the lines after this cursor; None for all lines.
         role: a driver sends lines and answers questions; a viewer does neither.
-        take: replace the current driver. Without ``take``, an existing driver leads to the error ``driver``.
+        take: replace the current driver. Without ``take``, an existing driver causes the error ``driver``.
         serves: the hooks and MCP servers that a driver offers.
     """
 
@@ -267,7 +267,7 @@ class Attach(_Role, frozen=True):
 class Create(_Role, frozen=True):
     """Start a CLI in a new session, and attach to it. The answer is :class:`Attached`.
 
-    With ``detach``, only start the CLI: the answer is :class:`SessionInfo`, and the connection takes more commands.
+    With ``detach``, only start the CLI: the answer is :class:`SessionInfo`, and the connection accepts more commands.
     """
 
     create: Spec
@@ -286,7 +286,7 @@ class Resume(_Role, frozen=True):
     detach: bool = False
 
     def __repr__(self) -> str:
-        """Leave out the environment, which can contain secrets."""
+        """Omit the environment, which can contain secrets."""
         return f"Resume({self.resume!r}, after={self.after!r}, role={self.role!r}, detach={self.detach!r})"
 
 
@@ -301,8 +301,8 @@ class List(_Request, frozen=True):
 
 
 class Stop(_Request, frozen=True):
-    """End a session's CLI; with None, end all CLIs and the supervisor. The answer is :class:`Listed`, sent after the
-    end. ``grace`` is the time in seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
+    """Stop a session's CLI; with None, stop all CLIs and the supervisor. The answer is :class:`Listed`, sent after the
+    exit. ``grace`` is the time in seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
     """
 
     stop: str | None
@@ -356,7 +356,7 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", t
 
     Attributes:
         epoch, line: the journal's epoch, and the number of its last line.
-        pid: the CLI's process id; None if it is not running.
+        pid: the CLI's process id; None if the CLI is not running.
         cli_session_id: the session id that the CLI reported.
         began: when the session was created, in seconds since 1970.
         clients, driver: the number of attached clients, and whether one of them is the driver.
@@ -387,12 +387,12 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
 
 
 class Failed(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="supervisor_error"):
-    """A command cannot be carried out. The connection is ready for the next command.
+    """The supervisor cannot carry out a command. The connection is ready for the next command.
 
     Attributes:
         error: ``epoch`` (with ``line``, the journal's last line), ``gone`` (with ``first``, the journal's first line),
-            ``unknown`` (no session has this id), ``driver`` (another client drives), ``running`` (the session's CLI
-            runs), ``environment`` (the supervisor does not know the CLI's environment), ``start``, ``limit``,
+            ``unknown`` (no session has this id), ``driver`` (another client is the driver), ``running`` (the session's
+            CLI runs), ``environment`` (the supervisor does not know the CLI's environment), ``start``, ``limit``,
             ``version``, ``command`` (the line is not a command), ``refused``, ``system``.
         message: the reason, for people.
     """
@@ -436,9 +436,9 @@ _decoder: msgspec.json.Decoder[SessionFrame] = msgspec.json.Decoder(SessionFrame
 
 
 def end_of_frames(mark: str) -> bytes:
-    """Return the end of each frame of a connection, without its line feed.
+    """Return the bytes that end each frame of a connection, without the line feed.
 
-    The end has the connection's random mark. Without a mark, a CLI could write a line that passes for a frame.
+    The bytes contain the connection's random mark. Without a mark, a CLI could write a line that passes for a frame.
     """
     return b',"mark":"%b"}' % mark.encode() if mark else b""
 

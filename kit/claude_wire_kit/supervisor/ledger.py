@@ -1,4 +1,4 @@
-"""Keep track of one managed session's open questions, prompts and driver. Does no I/O.
+"""Keep track of one managed session's open questions, prompts and driver, without I/O.
 
 The session passes two things to its :class:`Ledger`: the CLI's messages whose kind is in :data:`MARKS`, and each line
 that a client sends. The ledger decides which of the clients' lines go to the CLI.
@@ -39,14 +39,14 @@ from claude_wire_kit.supervisor.frames import END_INPUT, INITIALIZE_ID, Ended, L
 #: With this many bytes of open questions, or this many questions, the supervisor stops reading from the CLI.
 MAX_OPEN_BYTES = 64 * 1024 * 1024
 MAX_OPEN = 4096
-#: ``supervisor_attached`` lists the ids of at most this many settled questions, the newest.
+#: ``supervisor_attached`` lists the ids of at most this many of the newest settled questions.
 MAX_SETTLED = 1024
 #: Maximum size in bytes of one question. A larger one gets an error answer, because ``supervisor_attached`` must have
 #: room for all open questions.
 MAX_QUESTION_BYTES = 16 * 1024 * 1024
 #: Maximum size in bytes of the CLI's answer to ``initialize``, for the same reason.
 MAX_INITIALIZED_BYTES = 8 * 1024 * 1024
-#: Maximum size in bytes of all MCP handshake messages that are kept for one session.
+#: Maximum size in bytes of all MCP handshake messages kept for one session.
 MAX_HANDSHAKE_BYTES = 1024 * 1024
 #: The ledger keeps the results of these MCP methods, because the CLI calls each of them once. The servers of later
 #: drivers would return the same results.
@@ -62,8 +62,8 @@ MARKS: tuple[KindName, ...] = (
     "command_lifecycle",
     *TASK_KINDS,
 )
-#: Types of client lines that change the ledger. The ledger refuses such a line if it cannot decode the line: the CLI
-#: might still understand it, for example as a prompt that the ledger does not know.
+#: Types of client lines that change the ledger. The ledger refuses such a line if it cannot decode the line, because
+#: the CLI might still understand the line, for example as a prompt that the ledger does not know.
 RULED: dict[str, type[Any]] = {
     "user": UserMessage,
     "control_request": ControlRequest,
@@ -89,7 +89,7 @@ class Verdict(Enum):
 
 
 class Taken(NamedTuple):
-    """The verdict on a client's line, the reason if it is refused, and the decoded message."""
+    """The verdict on a client's line, the reason for a refusal, and the decoded message."""
 
     verdict: Verdict
     reason: str = ""
@@ -109,7 +109,7 @@ class Ledger:
         self.initialized: bytes | None = None
         # Ids of questions that were too large to keep.
         self._not_kept = Ids()
-        # True after the CLI wrote a line that may be a question but could not be decoded.
+        # True after the CLI wrote a line that could not be decoded and may be a question.
         self._has_missed = False
         self._prompts = Ids()
         self._serves: Serves | None = None
@@ -140,7 +140,7 @@ class Ledger:
 
     @property
     def open(self) -> list[ControlRequest]:
-        """The open questions, the oldest first."""
+        """The open questions, oldest first."""
         return [ControlRequest(question.id, question.body) for question in self.protocol.questions.open]
 
     @property
@@ -178,7 +178,7 @@ class Ledger:
                     what = f"the answer to initialize has {len(line):,} bytes; {MAX_INITIALIZED_BYTES:,} are kept"
                     line = encode(ControlResponse.failure(INITIALIZE_ID, what))[:-1]
                 self.initialized = line
-            return None  # the requests that this answer lists arrived before it, as lines
+            return None  # the requests listed in this answer arrived earlier, as lines
         if is_missed(message):
             self._has_missed = True
             return None
@@ -203,8 +203,8 @@ class Ledger:
         return None
 
     def _answer_for_nobody(self, question: Question) -> bytes | None:
-        """Return the answer to an MCP request whose server no driver runs, and mark the request as answered. None if a
-        driver must answer.
+        """Return the answer to an MCP request for a server that no driver runs, and mark the request as answered. None
+        if a driver must answer.
         """
         body = question.body
         if not isinstance(body, McpMessageRequest) or self._is_served(body.server_name):
@@ -227,12 +227,12 @@ class Ledger:
         return self._serves is not None and server_name in self._serves.mcp
 
     def process_started(self) -> None:
-        """Note that a new CLI was started. Its questions may reuse the ids of the previous CLI's questions."""
+        """Handle the start of a new CLI. Its questions may reuse the ids of the previous CLI's questions."""
         self.protocol.questions.settled = Ids()
         self._not_kept, self._has_missed = Ids(), False
 
     def process_ended(self, exit_code: int | None = None) -> Ended:
-        """Note that the CLI ended. Returns what its end left unfinished, except the tool calls."""
+        """Handle the CLI's exit. Return what the exit left unfinished, except the tool calls."""
         self.initialized = None
         unfinished, owed = self.unfinished(), self.owed
         died = [short_id(str(question.id)) for question in self.protocol.end()]
@@ -282,7 +282,7 @@ class Ledger:
         return Taken(Verdict.WRITE, message=message)
 
     def written(self, message: Any) -> None:
-        """Note that a line to the CLI is in the journal: a prompt now waits for a result, an answer settles a question.
+        """Handle a line to the CLI after the journal has it: a prompt waits for a result, an answer settles a question.
 
         Args:
             message: the decoded line.
@@ -297,7 +297,7 @@ class Ledger:
                 self.protocol.send_answer(question)
 
     def remember_prompts(self, uuids: Iterable[str]) -> None:
-        """Note the uuids of prompts in the journal. :meth:`look_at` then answers KNOWN if a client sends one again."""
+        """Remember the uuids of prompts in the journal. If a client sends one again, :meth:`look_at` returns KNOWN."""
         for uuid in uuids:
             self._prompts.add(uuid)
 
@@ -343,7 +343,7 @@ class Ledger:
         """Reserve room for a value, below :data:`MAX_HANDSHAKE_BYTES`. Return False if there is no room.
 
         Args:
-            replaces: free the room of the key's earlier values.
+            replaces: free the room that the key's earlier values take.
         """
         before = self._handshake_sizes.get(key, 0)
         size = len(msgspec.json.encode((key, value))) + (0 if replaces else before)

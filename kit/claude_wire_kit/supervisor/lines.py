@@ -1,4 +1,4 @@
-"""Separate the stream of a supervisor's session into the CLI's lines and the supervisor's frames. Does no I/O."""
+"""Separate a session's stream into the CLI's lines and the supervisor's frames, without I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from claude_wire_kit.supervisor.frames import FRAME_BEGIN, Cut, Ended, SessionFr
 #: A line with more bytes is a line of the CLI. A supervisor's frames have at most 1 MiB.
 MAX_FRAME_LINE_BYTES = 4 * 1024 * 1024
 
-#: The characters of a blank line, a blank line after a line feed, and the message that replaces a blank line.
+#: The characters in a blank line, a blank line after a line feed, and the message that replaces a blank line.
 _BLANK = b" \t\r"
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)")
 _FILLING = b'{"type":"keep_alive"}'
@@ -19,13 +19,12 @@ class SupervisorLines:
     """Removes the supervisor's frames from a stream, leaving the CLI's lines.
 
     :meth:`take` gets chunks, cut anywhere, and returns the same bytes without frames. It replaces a blank line of the
-    CLI with a ``keep_alive`` message. So each line of the journal is one message, and the number of messages is the
-    number of lines.
+    CLI with a ``keep_alive`` message. So each line of the journal becomes exactly one message.
 
     Args:
         after: the number of the line before the first line of the stream.
-        last: if the CLI has ended, the number of its last line.
-        ended: if the CLI has ended, its frame; the stream then ends with the line ``last``. None while the CLI runs.
+        last: if the CLI has exited, the number of its last line.
+        ended: if the CLI has exited, its frame; the stream then ends with the line ``last``. None while the CLI runs.
         mark: the ``mark`` of :class:`Attached`. A line without the mark is the CLI's, even if it begins like a frame.
     """
 
@@ -56,7 +55,7 @@ class SupervisorLines:
         while at < len(data) and self.end is None:
             if not self._in_line and (frame_end := self._frame(data, at)) != at:
                 if frame_end < 0:
-                    break  # the frame is incomplete, or it is not certain yet that this line is not a frame
+                    break  # the frame is incomplete, or this line may still become a frame
                 at = frame_end
                 continue
             stop = self._lines_end(data, at)
@@ -86,7 +85,7 @@ class SupervisorLines:
         return _BLANK_LINE.sub(b"\n" + _FILLING, piece)
 
     def _frame(self, data: bytes, at: int) -> int:
-        """Return where the frame at ``at`` ends: ``at`` if no frame begins there, -1 if only more bytes can show it."""
+        """Return where the frame at ``at`` ends: ``at`` if no frame begins there, -1 if more bytes must decide."""
         if not _may_be_frame(data, at):
             return at
         end = data.find(b"\n", at)
@@ -119,5 +118,5 @@ class SupervisorLines:
 
 
 def _may_be_frame(data: bytes, at: int) -> bool:
-    """Return True if a frame begins at ``at``, or if too few bytes are there to exclude it."""
+    """Return True if a frame begins at ``at``, or if there are too few bytes to rule it out."""
     return FRAME_BEGIN.startswith(data[at : at + len(FRAME_BEGIN)])

@@ -2,7 +2,7 @@
 
 asyncio's own loop creates a handle for each ready descriptor and calls the handle in a later step. A supervisor mostly
 sleeps until one CLI writes one line. After a sleep, each step of the interpreter takes much longer than in a busy loop,
-so one step less is worth this module.
+so saving one step is worth this module.
 """
 
 from __future__ import annotations

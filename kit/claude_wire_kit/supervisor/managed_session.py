@@ -2,7 +2,7 @@
 
 The session writes a chunk of output to the journal, then sends it to each client, then passes it to the ledger. One
 thread does all three, so clients and ledger see the lines in the journal's order. No client needs ``order.jsonl``, the
-file with the time of each line, so the session writes it later, for many lines at a time.
+file with the time of each line, so the session writes it later, in batches.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 #: Maximum bytes in one read from a CLI: the size of its pipe.
 CHUNK_BYTES = 64 * 1024
-#: Maximum bytes to read from the pipe of a CLI that has ended: a pipe cannot be larger.
+#: Maximum bytes to read from the pipe of a CLI that has exited: a pipe cannot be larger.
 MAX_PIPE_BYTES = 1024 * 1024
 #: Seconds between attempts to write to a full disk.
 RETRY_SECONDS = 1.0
@@ -67,10 +67,11 @@ MAX_UNORDERED = 64
 #: The ledger ignores lines that begin like this. Most reads return one line, and for one line this check is faster than
 #: the decoder's filter.
 PASSED_OVER = (b'{"type":"stream_event",', b'{"type":"assistant",', b'{"type":"user",')
-#: ``supervisor_ended`` reports at most this many bytes, the last ones, of the CLI's standard error.
+#: Maximum bytes of the CLI's standard error in ``supervisor_ended``: the last ones.
 TAIL_BYTES = 8 * 1024
 
-#: Decodes lines for the ledgers of all sessions. Each session feeds whole lines, so it keeps no state between calls.
+#: Decodes lines for the ledgers of all sessions. Each session feeds whole lines, so the decoder keeps no state between
+#: calls.
 _decoder: Decoder[Any] = Decoder(only=MARKS, on_invalid="return")
 
 
@@ -79,11 +80,11 @@ class SessionClient(Protocol):
 
     @property
     def part_number(self) -> int | None:
-        """The number of the journal's part that the client reads from; None if it has all lines."""
+        """The number of the journal part that the client reads from; None if the client has all lines."""
         ...
 
     def on_output(self, chunk: bytes | None, start: int, /) -> None:
-        """Send new whole lines. The journal has them at offset ``start``; read them there if ``chunk`` is None."""
+        """Send new whole lines. If ``chunk`` is None, read them from the journal at offset ``start``."""
 
     def send_frame(self, frame: Any, /, *, behind: Place = ...) -> None:
         """Send a frame after the journal's lines before the place ``behind``. By default, send it before all lines that
@@ -107,7 +108,7 @@ class ManagedSession:
         record: the session's record on disk.
         journal: the session's journal. This object closes it.
         folder: the state folder, for its log.
-        ended: called when the CLI has ended.
+        ended: called when the CLI has exited.
     """
 
     def __init__(
@@ -122,12 +123,12 @@ class ManagedSession:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._child: Child | None = None
-        # The part and the offset of `delivered_position`.
+        # The part number and the offset in `delivered_position`.
         self._part_number, self._delivered_end = journal.number, journal.last.output.end if journal.number else 0
         #: The number of the next line to deliver to the ledger and the clients: the line at :attr:`delivered_position`.
         self.next_line: int = journal.next
         # `_news_line`: the first line of the latest delivery. `_turn_line`: the first line of the latest delivery with
-        # a result message; tool calls before that line have their results.
+        # a result message; tool calls before `_turn_line` have results.
         self._turn_line = self._news_line = journal.next
         self._cost: CostLimit | None = None
         # The model and the permission mode; None until one of the CLI's messages names them.
@@ -135,7 +136,7 @@ class ManagedSession:
         self._mode: str | None = None
         self._inlet: StdinWriter | None = None
         self._reads = False
-        self._stderr = b""  # the end of standard error
+        self._stderr = b""  # the last bytes of standard error
         self._retry: asyncio.TimerHandle | None = None
 
     # --- state
@@ -151,7 +152,7 @@ class ManagedSession:
 
     @property
     def delivered_position(self) -> Place:
-        """The end of the last line that was delivered to the ledger and the clients."""
+        """The end of the last line delivered to the ledger and the clients."""
         return Place(self._part_number, self._delivered_end)
 
     @property
@@ -232,14 +233,14 @@ class ManagedSession:
             return
         if data:
             self._received(data)
-        else:  # the pidfd reports the end of the process
+        else:  # the pidfd reports the exit
             self._loop.remove_reader(child.stdout)
             child.end_output()
             self._reads = False
 
     def _received(self, data: bytes) -> None:
-        """Write a chunk of output to the journal and deliver it. With b"", try again to write the bytes that the full
-        disk refused.
+        """Write a chunk of output to the journal and deliver it. With b"", try again to write the bytes that did
+        not fit on the disk.
         """
         try:
             self.journal.add_output(data)
@@ -264,10 +265,10 @@ class ManagedSession:
         No frame may be sent to any client before all clients have these lines.
 
         Args:
-            data: the bytes that were just written to the journal.
+            data: the bytes just written to the journal.
         """
         journal = self.journal
-        if journal.number != self._part_number:  # all lines of the previous part were delivered
+        if journal.number != self._part_number:  # all lines of the previous part have been delivered
             self._part_number, self._delivered_end = journal.number, 0
             self._disconnect_slowest()
         output = journal.last.output
@@ -275,7 +276,7 @@ class ManagedSession:
         if end == start:
             return
         self._delivered_end = end
-        # `data` is the end of the file. If a line began before `data`, its beginning is only in the file.
+        # The file ends with `data`. If a line began before `data`, only the file has its beginning.
         chunk = (data if end == output.size else data[: end - start]) if output.size - len(data) == start else None
         for client in self.clients:
             client.on_output(chunk, start)
@@ -296,7 +297,7 @@ class ManagedSession:
         if is_missed(message):
             self._folder.log("not-understood", session=self.id)
         if answer is not None:
-            with suppress(OSError):  # if the disk is full, the CLI waits for the answer until it gives up
+            with suppress(OSError):  # if the disk is full, the CLI waits for an answer until its timeout
                 self._write(answer)
         match message:
             case InitMessage():
@@ -352,8 +353,8 @@ class ManagedSession:
             self._send_all(Stderr(data.decode(errors="replace")))
 
     def _on_exit(self, child: Child) -> None:
-        """Handle the CLI's exit: read the rest of its pipes, without waiting for their end. A process that the CLI
-        started may still hold them open.
+        """Handle the CLI's exit: read the rest of its pipes, without waiting for end of file. A process that the CLI
+        started may still hold the pipes open.
         """
         if child is not self._child:  # already closed
             return
@@ -380,7 +381,7 @@ class ManagedSession:
         """End an unfinished last line in the journal, and send ``supervisor_ended`` to the clients."""
         part = self.journal.last
         dropped = self.journal.give_up()
-        if dropped:  # the disk is full, but the session was stopped anyway
+        if dropped:  # the disk is full, but a client stopped the session anyway
             self._folder.log("output-dropped", session=self.id, bytes=dropped)
         with suppress(OSError):
             part.end_process(code)
@@ -413,7 +414,7 @@ class ManagedSession:
         self._drained()
 
     def stop(self, grace: float) -> None:
-        """End the CLI: close its input, then send SIGTERM, then SIGKILL, ``grace`` seconds apart."""
+        """Stop the CLI: close its input, then send SIGTERM, then SIGKILL, ``grace`` seconds apart."""
         if self._child is not None and self._inlet is not None:
             self._inlet.end()
             self._child.insist(grace)
@@ -450,7 +451,7 @@ class ManagedSession:
         """Handle a client's line: write it to the CLI or refuse it, and send :class:`Accepted` or :class:`Refused`.
 
         Args:
-            number: the number of the line in the client's connection, from 1.
+            number: the 1-based number of the line in the client's connection.
         """
         taken = self.ledger.look_at(line, is_driver=client is self.driver)
         reason = taken.reason

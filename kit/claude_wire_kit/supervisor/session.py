@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from claude_wire.session import CallbackArguments, SessionPort
     from claude_wire_kit.supervisor.attachment import Attachment
 
-#: Maximum bytes of standard error to keep, as for a CLI that this process starts itself.
+#: Maximum bytes of standard error to keep, the same as for a CLI that this process starts.
 KEPT_STDERR_BYTES = 64 * 1024
 
 _log = logging.getLogger("claude_wire")
@@ -130,8 +130,8 @@ class SupervisorTransport(SessionTransport):
         """Check whether a line may be sent now.
 
         Raises:
-            HandleError: this client is a viewer, or too many bytes are not acknowledged yet.
-            ProcessInputError: the CLI has ended.
+            HandleError: this client is a viewer, or too many bytes are unacknowledged.
+            ProcessInputError: the CLI has exited.
             DetachedError: the supervisor closed the connection.
         """
         end = self._chunks.end
@@ -151,7 +151,7 @@ class SupervisorTransport(SessionTransport):
             )
 
     async def send(self, line: bytes) -> None:
-        """Send a line, and keep it until it is acknowledged.
+        """Send a line, and keep it until the supervisor acknowledges it.
 
         Raises:
             DetachedError: the connection to the supervisor is lost.
@@ -249,12 +249,12 @@ class _CliChunks:
         self.failure: Exception | None = None
 
     def begin(self, attached: Attached) -> None:
-        """Start receiving, because the supervisor answered."""
+        """Start receiving after the supervisor's answer."""
         self._lines = SupervisorLines(attached.after, attached.line, attached.ended, attached.mark)
 
     @property
     def end(self) -> Ended | Cut | None:
-        """The frame that ended the stream; None while it goes on."""
+        """The frame that ended the stream; None while the stream is open."""
         return None if self._lines is None else self._lines.end
 
     async def receive(self) -> bytes:

@@ -1,4 +1,4 @@
-"""A supervisor's sessions. A session's CLI is running, has ended, or is prewarmed: started before a client asks."""
+"""A supervisor's sessions. A session's CLI is running, has exited, or is prewarmed: started before a client asks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Sessions:
         limits: the supervisor's limits.
         syncs: flush each line to the disk before a client gets it.
         descriptors: how many descriptors a CLI may have open.
-        ended: called when a session's CLI ended.
+        ended: called when a session's CLI has exited.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Sessions:
         self._warm: dict[bytes, _Warm] = {}
         # Id -> the size in bytes of the session's start parameters.
         self._spec_bytes: dict[str, int] = {}
-        #: True once the supervisor must end, because of a client or a signal. It then refuses to start CLIs.
+        #: True once a client or a signal has told the supervisor to stop. The supervisor then refuses to start CLIs.
         self.is_ending: bool = False
 
     # --- looking up sessions
@@ -111,7 +111,7 @@ class Sessions:
         return [self._managed.get(record.id, record).info for record in shown]
 
     def find(self, id: str) -> ManagedSession | None:
-        """Return the session with this id, or None if its files are not open because it ended.
+        """Return the session with this id, or None if it has ended and its files are closed.
 
         Raises:
             SupervisorError: no session has this id.
@@ -119,7 +119,7 @@ class Sessions:
         return self._managed.get(self._record(id).id)
 
     def open(self, id: str) -> ManagedSession:
-        """Return the session with this id, and open its files if necessary. Call :meth:`let_go` with it afterwards.
+        """Return the session with this id, and open its files if necessary. Call :meth:`let_go` afterwards.
 
         Raises:
             SupervisorError: no session has this id, or its journal is damaged.
@@ -215,7 +215,7 @@ class Sessions:
     # --- start and end
 
     def recover(self) -> None:
-        """Read an earlier supervisor's sessions, kill CLIs still running, and note what they left unfinished."""
+        """Read an earlier supervisor's sessions, kill their running CLIs, and record what the CLIs left unfinished."""
         for id in os.listdir(self._folder.sessions):
             path = self._path(id)
             try:
@@ -348,7 +348,7 @@ class Sessions:
             )
 
     def let_go(self, managed: ManagedSession) -> None:
-        """Close a session's files if its CLI ended and no client is attached."""
+        """Close a session's files if its CLI has exited and no client is attached."""
         if not managed.runs and not managed.clients and self._managed.get(managed.id) is managed:
             managed.close()
             del self._managed[managed.id]
@@ -424,7 +424,7 @@ class Sessions:
         for warm in list(self._warm.values()):
             if record.id in warm.ready:
                 warm.ready.remove(record.id)
-                self._keep_ready(warm)  # otherwise Sessions would restart a CLI that ends right away for ever
+                self._keep_ready(warm)  # a CLI that exits right away must not be restarted for ever
         self._records.pop(record.id, None)
         self._environments.pop(record.id, None)
         self._spec_bytes.pop(record.id, None)

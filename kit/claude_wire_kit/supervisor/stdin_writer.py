@@ -1,4 +1,4 @@
-"""Write to a CLI's input. Keeps the data in memory while the CLI's pipe is full."""
+"""Write to a CLI's input, and keep the data in memory while the CLI's pipe is full."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StdinWriter:
         return len(self._waiting) > MAX_WAITING_BYTES
 
     def write(self, line: bytes) -> None:
-        """Write a line as soon as the pipe has room. Drop the line if the input was closed."""
+        """Write a line as soon as the pipe has room. Drop the line if the input is closed."""
         begins = not self._waiting
         self._waiting += line
         if begins:
@@ -57,7 +57,7 @@ class StdinWriter:
             sent = os.write(stdin, self._waiting) if self._waiting else 0
         except BlockingIOError:
             sent = 0
-        except BrokenPipeError:  # the CLI ended or closed its input, so drop the data
+        except BrokenPipeError:  # the CLI exited or closed its input, so drop the data
             sent = len(self._waiting)
         del self._waiting[:sent]
         if self._waiting:

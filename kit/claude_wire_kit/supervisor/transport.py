@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 #: Seconds between attempts to connect while the queue of the supervisor's socket is full.
 AGAIN_SECONDS = 0.01
-#: The end of a command: the client closes its input, sends SIGTERM this many seconds later, and SIGKILL as many seconds
-#: after SIGTERM.
+#: To stop a command, the client closes the command's input, sends SIGTERM this many seconds later, and SIGKILL this
+#: many seconds after SIGTERM.
 GRACE_SECONDS = 2.0
 #: After a command closed its output, wait this many seconds for its exit, so the error can name the exit code.
 WHY_SECONDS = 1.0
@@ -151,7 +151,7 @@ class CommandTransport:
         return f"the command {self._argv[0]!r} {how}"
 
     def drop(self) -> None:
-        self._child = None  # a thread ends a child that is no longer referenced
+        self._child = None  # a thread terminates a child that is no longer referenced
 
     async def aclose(self) -> None:
         child, self._child = self._child, None

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-#: Maximum bytes in unacknowledged lines. Above it, the session refuses prompts and requests. It still sends answers,
-#: but does not keep them.
+#: Maximum bytes in unacknowledged lines. Above this size, the session refuses prompts and requests. It still sends
+#: answers, but does not keep them.
 MAX_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
 #: Estimated memory of one entry, in bytes, without the line.
 ENTRY_BYTES = 256
@@ -26,7 +26,7 @@ _decode_said = msgspec.json.Decoder(_Said).decode
 
 
 class SentLine(NamedTuple):
-    #: The number of the line in this connection, from 1.
+    #: The 1-based number of the line in this connection.
     number: int
     #: The type of the line, such as ``user``.
     kind: str
@@ -37,7 +37,7 @@ class SentLine(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of bytes that this line counts towards :data:`MAX_UNACKNOWLEDGED_BYTES`."""
+        """The number of bytes that this line adds to the size limited by :data:`MAX_UNACKNOWLEDGED_BYTES`."""
         return len(self.line) + ENTRY_BYTES
 
 
@@ -51,7 +51,7 @@ class Unacknowledged:
 
     @property
     def lines(self) -> list[bytes]:
-        """The prompts and answers, the oldest first."""
+        """The prompts and answers, oldest first."""
         return [sent.line for sent in self._sent if sent.line]
 
     @property
@@ -63,7 +63,7 @@ class Unacknowledged:
         return self._bytes + len(line) + ENTRY_BYTES <= MAX_UNACKNOWLEDGED_BYTES
 
     def add(self, line: bytes) -> None:
-        """Add a sent line. Without room, do not keep an answer: if the answer gets lost, its question stays open."""
+        """Add a sent line. If there is no room, do not keep an answer: if it is lost, its question stays open."""
         self._count += 1
         said = _decode_said(line)
         is_answer = said.type == "control_response"

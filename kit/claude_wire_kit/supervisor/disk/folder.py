@@ -4,7 +4,7 @@
 ``lock``                      locked by the running supervisor, like the folder itself
 ``supervisor.json``           describes the running supervisor: see :class:`Supervision`
 ``socket``                    the socket for clients
-``log.ndjson``, ``log.1``     the log and the previous log; they contain nothing of the conversations
+``log.ndjson``, ``log.1``     the log and the previous log, without any text from the conversations
 ``sessions/ID/``              a folder for each session: ``session.json``, and ``parts`` with its journal
 ============================  ====================================================================
 """
@@ -24,7 +24,7 @@ from claude_wire_kit.supervisor.disk.files import open_private, private_folder, 
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import VERSION
 
-#: Size limit of the log in bytes. A full log replaces ``log.1``, and a new one begins.
+#: Size limit of the log in bytes. A full log replaces ``log.1``, and the supervisor starts a new one.
 LOG_BYTES = 4 * 1024 * 1024
 #: The longest socket path on Linux, in bytes.
 SOCKET_PATH_BYTES = 107
@@ -94,7 +94,7 @@ class StateFolder:
         return private_folder(os.path.join(self.path, "sessions"))
 
     def supervision(self) -> Supervision | None:
-        """Return the supervisor that runs now for this folder, or None."""
+        """Return the supervisor that is running for this folder, or None."""
         try:
             with open(os.path.join(self.path, "supervisor.json"), "rb", opener=open_private) as file:
                 found = msgspec.json.decode(file.read(), type=Supervision)
@@ -105,14 +105,14 @@ class StateFolder:
     # --- for the supervisor
 
     def take(self) -> None:
-        """Lock the folder for this process, until :meth:`release` or the end of the process.
+        """Lock the folder for this process, until :meth:`release` or the exit of the process.
 
         Raises:
             SupervisorError: another supervisor has locked it.
             OSError: a file cannot be written.
         """
-        # Lock the folder too, because a cleaner of temporary files may remove the locked file ``lock``. Some network
-        # file systems cannot lock a folder. There, supervisor.json must not name a running supervisor.
+        # Lock the folder too, because a temporary-file cleaner may remove the locked file ``lock``. Some network file
+        # systems cannot lock a folder. There, supervisor.json must not name a running supervisor.
         self._locks = [open_private(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT)]
         try:
             self._locks.append(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))

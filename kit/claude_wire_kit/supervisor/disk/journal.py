@@ -1,6 +1,6 @@
-"""One session's journal: all input, output and standard error of its CLIs, on disk before a client gets it.
+"""One session's journal. It stores all input, output and standard error of the CLIs before a client gets them.
 
-A journal is a folder of parts. A new part begins with each CLI, and when a part reaches an eighth of the byte budget.
+A journal is a folder of parts. A new part begins when a CLI starts or a part reaches an eighth of the byte budget.
 Output lines are numbered from 1, across all CLIs of the session.
 """
 
@@ -17,8 +17,8 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, remove_tree, write_whole
 from claude_wire_kit.supervisor.disk.parts import Part, PartInfo
 
-#: The default maximum size of a journal in bytes. Above this size, the journal removes its oldest parts, except parts
-#: that a client is reading.
+#: The default maximum size of a journal in bytes. Above this size, the journal removes its oldest parts, but keeps
+#: parts that a client is reading.
 JOURNAL_BYTES = 256 * 1024 * 1024
 #: A part may use an eighth of the journal's budget, so removing the oldest part frees an eighth of a full journal.
 PARTS = 8
@@ -81,12 +81,12 @@ class Journal:
         self._closed: dict[int, _Closed] = {}
         # Number -> a part that is open for reading, and how many readers it has.
         self._read: dict[int, tuple[Part, int]] = {}
-        #: The number of the part that is being written; 0 before the first part.
+        #: The number of the part being written; 0 before the first part.
         self.number: int = 0
         self._last: Part | None = None
         #: True while the disk is too full for the output or for ``order.jsonl``.
         self.is_blocked: bool = False
-        # Output for which the disk had no room.
+        # Output that did not fit on the disk.
         self._unwritten = b""
         # True if output, input and order together fill the part. add_order() sets it; add_output() only checks the
         # size of the output.
@@ -129,7 +129,7 @@ class Journal:
 
     @property
     def first(self) -> int:
-        """The number of the first line that the journal has; if it has no line, the number of the next line."""
+        """The number of the journal's first line; if the journal has no lines, the number of the next line."""
         for part in self._closed.values():
             return part.first
         return 1 if self._last is None else self._last.info.first
@@ -146,7 +146,7 @@ class Journal:
 
     @property
     def process_line(self) -> int:
-        """The number of the last CLI's first line that is still in the journal."""
+        """The number of the last CLI's oldest line in the journal."""
         last = self.last.info
         return min([part.first for part in self._closed.values() if part.began == last.began], default=last.first)
 
@@ -156,7 +156,7 @@ class Journal:
 
     @property
     def last(self) -> Part:
-        """The part that is being written.
+        """The part being written.
 
         Raises:
             LookupError: the journal has no part yet.
@@ -170,7 +170,7 @@ class Journal:
     def begin(
         self, argv: list[str], *, began: float, pid: int | None = None, pid_began: int | None = None, mark: str = ""
     ) -> None:
-        """Begin a new part, because a CLI was started.
+        """Begin a new part for a CLI that was just started.
 
         Raises:
             OSError: the part cannot be created. The journal is unchanged.
@@ -196,7 +196,7 @@ class Journal:
         self.number, self._last, self._is_full = self.number + 1, part, False
 
     def add_output(self, data: bytes) -> None:
-        """Append bytes that the CLI wrote, cut anywhere. Begin a new part first if the current one is full.
+        """Append bytes from the CLI, cut anywhere. Begin a new part first if the current one is full.
 
         Raises:
             OSError: a write failed. The journal keeps the unwritten bytes in memory, and the next call writes them
@@ -241,15 +241,15 @@ class Journal:
         self._is_full = part.size * PARTS >= self._budget
 
     def give_up(self) -> int:
-        """Drop the output for which the disk had no room, because the CLI ended. Return its size in bytes."""
+        """Drop the output that did not fit on the disk, because the CLI has exited. Return its size in bytes."""
         dropped, self._unwritten, self.is_blocked = len(self._unwritten), b"", False
         return dropped
 
     def add_input(self, data: bytes) -> None:
-        """Append whole lines that are sent to the CLI.
+        """Append whole lines for the CLI.
 
         Raises:
-            OSError: the lines cannot be written. Then none of them are in the journal.
+            OSError: the lines cannot be written. The journal then has none of them.
         """
         self.last.add_input(data, syncs=self._syncs)
 
@@ -295,12 +295,12 @@ class Journal:
             return Place(number, part.offset_of(line))
 
     def tail(self, size: int, end: int) -> int:
-        """Return the number of the first line that begins in the ``size`` bytes before line ``end``.
+        """Return the number of the first line that begins within the ``size`` bytes before line ``end``.
 
         If no line begins there, return ``end - 1``. If the journal has no line before ``end``, return ``end``.
 
         Raises:
-            GoneError, LookupError: as :meth:`place_of`, for ``end``.
+            GoneError, LookupError: see :meth:`place_of`, for ``end``.
         """
         number, offset = self.place_of(end)
         while offset < size and number - 1 in self._closed:
@@ -308,18 +308,18 @@ class Journal:
             with self._reading(number) as part:
                 offset = part.output.end
         with self._reading(number) as part:
-            # The first line that begins at this offset or later.
+            # The first line that begins at or after this offset.
             line = part.line_at(offset - size - 1) + 1 if offset > size else part.info.first
         return max(min(line, end - 1), self.first)
 
     @property
     def is_whole(self) -> bool:
-        """False if another program changed the size of the output file that is being written."""
+        """False if another program changed the size of the output file being written."""
         output = self.last.output
         return os.fstat(output.descriptor).st_size == output.size
 
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
-        """Yield output from ``line`` on, together with all input of the same parts, in the order of ``order.jsonl``.
+        """Yield the output at or after ``line``, and all input in the same parts, in the order of ``order.jsonl``.
 
         Each item is a pair: True for input, and a block of bytes that is cut anywhere.
 
@@ -364,7 +364,7 @@ class Journal:
         return part
 
     def release_part(self, number: int) -> None:
-        """Note that one reader of a part has finished. Close the part after the last reader."""
+        """Release a part for one reader. After the last reader, close the part."""
         part, readers = self._read.pop(number)
         if readers > 1:
             self._read[number] = part, readers - 1

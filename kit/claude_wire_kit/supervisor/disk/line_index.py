@@ -1,7 +1,7 @@
-"""Store the line counts of a complete part in ``counted.json``, to open a large session without reading its files.
+"""Store the line counts of a complete part in ``counted.json``, so opening a large session does not read its files.
 
 A count is valid while its file has the same size and mtime, but only until the next boot: a power failure may lose data
-and keep the file's size.
+without changing the file's size.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One part of a journal: a folder that records one CLI while it runs.
 
-A part writes output and input immediately. It writes the rows of ``order.jsonl`` for many lines at a time, and with
-each input. So a crash can leave lines without a row, or an unfinished line, but no other damage.
+A part writes output and input immediately. It writes the rows of ``order.jsonl`` in batches, and with each input.
+So a crash can leave lines without a row, or an unfinished line, but no other damage.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
 from claude_wire_kit.supervisor.disk.line_index import LineIndex, load, save
 
-#: The offsets of lines in memory are at least this many lines apart. Each takes 16 bytes.
+#: A file's index in memory has the offset of at most one line in this many. Each entry takes 16 bytes.
 STRIDE = 256
 #: Maximum bytes in one read from a file.
 BLOCK_BYTES = 256 * 1024
@@ -57,7 +57,7 @@ def blocks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
 
 
 class Lines:
-    """An open file of lines that grows at its end, and its line count. Line numbers in this class begin with 0.
+    """An open file of lines, for appending and reading, and its line count. Line numbers in this class are 0-based.
 
     Attributes:
         descriptor: the descriptor of the open file.
@@ -118,7 +118,7 @@ class Lines:
             data = data[written:]
 
     def append_rows(self, rows: bytes, count: int) -> None:
-        """Append ``rows``, which are ``count`` whole lines, without counting their line feeds."""
+        """Append ``rows``, a block of ``count`` whole lines, without counting its line feeds."""
         written = os.write(self.descriptor, rows)
         if written < len(rows):
             self._counted(rows[:written])
@@ -164,7 +164,7 @@ class Lines:
         Args:
             direction: ``out`` or ``in``.
             times: pairs of a line count and the time when the file had that many lines, in seconds since 1970.
-            began: when the CLI was started, in seconds since 1970. The times in the rows count from here.
+            began: when the CLI was started, in seconds since 1970. The times in the rows are relative to ``began``.
         """
         rows, sizes, at = "", self._sizes(), 0
         for count, seconds in times:
@@ -187,7 +187,7 @@ class Lines:
         return sizes
 
     def has_order(self, count: int) -> None:
-        """Note that the first ``count`` lines have rows in ``order.jsonl``."""
+        """Record that the first ``count`` lines have rows in ``order.jsonl``."""
         self.ordered_end = self.offset_of(count)
         self.ordered = count
 
@@ -246,7 +246,7 @@ class Part:
             self.output, self.input, self._order = map(self._open, (_OUTPUT, _INPUT, _ORDER), known)
             # The indexes that were stored last.
             self._noted: list[LineIndex] | list[None] = known
-            if self.input.size > self.input.end:  # a crash cut a line of input, so the CLI never got it
+            if self.input.size > self.input.end:  # a crash cut the last input line, so the CLI never got it
                 self.input.keep(self.input.count, self.input.end)
             if self._order.count != self.output.ordered + self.input.ordered:
                 self._read_order()
@@ -285,16 +285,16 @@ class Part:
         return self.output.size + self.input.size + self._order.size
 
     def offset_of(self, line: int) -> int:
-        """Return the offset of an output line, by its number in the session, or the part's end for the next line."""
+        """Return the offset of the output line with this number in the session. For the next line, return the end."""
         return self.output.offset_of(line - self.info.first)
 
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
-        """Yield output from ``line`` on, and all input, in the order of ``order.jsonl``.
+        """Yield the output at or after ``line``, and all input, in the order of ``order.jsonl``.
 
         Each item is a pair: True for input, and a block of bytes that is cut anywhere.
 
         Args:
-            line: a number of the session.
+            line: the number of a line in the session.
         """
         begin, ends = self.offset_of(line), [0, 0]
         files = (self.output, self.input)
@@ -308,7 +308,7 @@ class Part:
                 yield bool(is_input), block
 
     def line_at(self, offset: int) -> int:
-        """Return the number, in the session, of the output line that contains the byte at this offset."""
+        """Return the session's number for the output line that contains the byte at this offset."""
         return self.output.line_at(offset) + self.info.first
 
     # --- writing
@@ -317,7 +317,7 @@ class Part:
         """Append output of the CLI, cut anywhere.
 
         Raises:
-            OSError: some bytes could not be written. The bytes that were written count.
+            OSError: some bytes could not be written. The part keeps the others.
         """
         output = self.output
         end = output.end
@@ -328,13 +328,13 @@ class Part:
                 self._times.append((output.count, time.time()))
 
     def add_input(self, data: bytes, *, syncs: bool = False) -> None:
-        """Append whole lines that are sent to the CLI.
+        """Append whole lines for the CLI.
 
         Args:
             syncs: flush the lines to the disk before returning.
 
         Raises:
-            OSError: the lines cannot be written. Then none of them are in the part.
+            OSError: the lines cannot be written. The part then has none of them.
         """
         count, end = self.input.count, self.input.end
         try:
@@ -347,7 +347,7 @@ class Part:
             raise
 
     def add_stderr(self, data: bytes) -> None:
-        """Append to ``stderr.txt``, until it has :data:`STDERR_BYTES`.
+        """Append to ``stderr.txt`` until the file has :data:`STDERR_BYTES`.
 
         Raises:
             OSError: the file cannot be written.
@@ -362,10 +362,10 @@ class Part:
 
     def add_order(self) -> None:
         """Write a row to ``order.jsonl`` for each line without one, output first: :meth:`add_input` writes the rows of
-        input right away, so all other lines without a row came before the input.
+        input immediately, so all other lines without a row are older than the input.
 
         Raises:
-            OSError: a write failed. All of these lines still count as lines without a row.
+            OSError: a write failed. The next call writes all of these rows again.
         """
         output, inputs, order = self.output, self.input, self._order
         kept = output.ordered + inputs.ordered
@@ -382,7 +382,7 @@ class Part:
         inputs.ordered, inputs.ordered_end = inputs.count, inputs.end
 
     def end_process(self, exit_code: int | None) -> None:
-        """Note that the CLI has ended: end an unfinished line, and write the exit code to ``exit.json``.
+        """Handle the CLI's exit: end an unfinished line, and write the exit code to ``exit.json``.
 
         Raises:
             OSError: a file cannot be written.
@@ -395,7 +395,7 @@ class Part:
         self.done()
 
     def done(self) -> None:
-        """Store the line counts, because the part is complete. Then the next open does not need to read its files."""
+        """Store the line counts of the complete part, so the next open does not read its files."""
         counted = [lines.counted() for lines in self._closing]
         if counted != self._noted:
             self._noted = counted

@@ -18,8 +18,8 @@ _SESSION_FLAGS = {"--session-id": True, "--resume": True, "-r": True, "--continu
     "--fork-session": False,
     "--resume-session-at": True,
 }
-#: If the ids of the hooks and the names of the MCP servers have more characters together, ``supervisor_attached`` does
-#: not list them.
+#: Maximum characters in all hook ids and MCP server names together. With more, ``supervisor_attached`` does not list
+#: them.
 MAX_STARTED_CHARS = 1024 * 1024
 
 
@@ -33,11 +33,11 @@ class Record(msgspec.Struct, kw_only=True):
         argv, cwd, initialize, mcp, cost_usd: see :class:`~claude_wire_kit.supervisor.frames.Spec`.
         epoch: the epoch of the journal. It changes when the journal may have lost lines.
         boot: the :func:`boot_id` when the last CLI was started.
-        runs: whether the last CLI was running when this file was written.
-        is_warm: whether the CLI is prewarmed, and the session has not been given to a client yet.
+        runs: whether the last CLI was running when the supervisor wrote this file.
+        is_warm: whether the CLI is prewarmed and no client has its session yet.
         cli_session_id: the last session id that the CLI reported.
-        ended: how the last CLI ended.
-        line, bytes: the number of the journal's last line and the size of the journal when the last CLI ended.
+        ended: how the last CLI exited.
+        line, bytes: the number of the journal's last line and the size of the journal when the last CLI exited.
     """
 
     id: str
@@ -116,7 +116,7 @@ def save(folder: str, record: Record) -> None:
 
 
 def resumed(argv: Sequence[str], cli_session_id: str | None) -> list[str]:
-    """Return the command line that resumes a session. If the CLI never reported a session id, return ``argv``."""
+    """Return the command line that resumes a session; ``argv`` itself if the CLI never reported a session id."""
     if cli_session_id is None:
         return list(argv)
     kept: list[str] = []
@@ -126,7 +126,7 @@ def resumed(argv: Sequence[str], cli_session_id: str | None) -> list[str]:
             kept.append(word)
         elif _SESSION_FLAGS.get(word):
             following = next(words, None)
-            # `--resume` may have no value. Then the next argument is another flag.
+            # `--resume` may have no value: the next argument is then another flag.
             if following is not None and following.startswith("-"):
                 kept.append(following)
     return [*kept, f"--resume={cli_session_id}"]

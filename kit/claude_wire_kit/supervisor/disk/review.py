@@ -20,12 +20,12 @@ from claude_wire_kit.supervisor.disk.journal import Journal
 from claude_wire_kit.supervisor.frames import Ended
 from claude_wire_kit.supervisor.ledger import MARKS, Ledger
 
-#: Maximum number of tool calls without a result to report for one turn. The review reports the newest ones.
+#: Maximum number of unanswered tool calls to report for one turn. The review reports the newest.
 MAX_CALLS = 1024
 
 
 def review(journal: Journal, line: int) -> tuple[Ended, str | None]:
-    """Find out what the end of a CLI interrupted. Reads a journal's output from ``line`` on, and the input of the same
+    """Find out what a CLI's exit interrupted. Read a journal's output at or after ``line``, and the input in the same
     parts.
 
     Returns the frame for the clients, without an exit code, and the last session id in the output.
