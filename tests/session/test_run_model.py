@@ -102,9 +102,9 @@ class Agent(Peer):
         task = f"t{self.begun}"
         about = {"task_id": task, "description": "d", "task_type": "local_agent"}
         self.say({"type": "system", "subtype": "task_started", **about})
-        self.running[task] = anyio.CancelScope()
+        scope = self.running[task] = anyio.CancelScope()
         assert self._group is not None
-        self._group.start_soon(self._end, task, seconds)
+        self._group.start_soon(self._end, task, scope, seconds)
 
     def stop(self) -> None:
         """Exceed the budget: stop all background tasks without a turn after them."""
@@ -117,8 +117,8 @@ class Agent(Peer):
         if not self.idle and not self.turn:
             self._rest()
 
-    async def _end(self, task: str, seconds: float) -> None:
-        with self.running[task]:
+    async def _end(self, task: str, scope: anyio.CancelScope, seconds: float) -> None:
+        with scope:  # stop() may have cancelled the scope before this task began
             await anyio.sleep(seconds)
         if self.running.pop(task, None) is None:
             return  # stop() has ended it already
