@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from claude_wire.messages.base import Wire
     from claude_wire.messages.control.envelopes import RequestId
 
-#: Maximum number of tasks of a session or agent. At this number it stops reading until some tasks end. Each handler is
-#: one task (two, if it has a timeout), and so is each answer that is being sent. The limit protects memory if the other
-#: side sends endless requests or does not read the answers.
+#: Maximum number of tasks of a session or agent. At this number, the session or agent stops reading until some tasks
+#: finish. Each handler is one task (two, if it has a timeout), and so is each answer that is being sent. The limit
+#: protects memory if the other side sends endless requests or does not read the answers.
 MAX_TASKS = 4096
 #: A session or agent also stops reading when its waiting requests and answers reach this size, in bytes of JSON.
 MAX_WAITING_BYTES = 64 * 1024 * 1024
@@ -206,7 +206,7 @@ class Answers:
             line = self._failure(question.id, "the callback was cancelled")
         except Exception as error:
             line, then = self.failure(question.id, error, name), None
-        except (GeneratorExit, get_cancelled_exc_class()):  # trio cancels the task because its loop is ending
+        except (GeneratorExit, get_cancelled_exc_class()):  # trio cancels the task because the event loop is ending
             raise
         except BaseException as error:
             # KeyboardInterrupt or SystemExit: send the answer in another task, and let the exception end the loop (see

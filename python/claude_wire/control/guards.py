@@ -37,7 +37,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         name: the function's qualified name, or the ``name`` of its ``HookMatcher``.
         event: the hook event, or ``can_use_tool``.
         matcher: the hook's matcher; None for all tools.
-        confirmed: True if the CLI calls the guard, because its answer to ``initialize`` says that the hooks are
+        confirmed: True if the CLI calls the guard, because the answer to ``initialize`` says that the hooks are
             registered, or because the command line makes the CLI ask ``can_use_tool``. False if the CLI does not call
             the guard. None if unknown.
         fits: whether ``matcher`` fits a tool in the last ``system/init``. None before the first ``system/init``, while

@@ -46,7 +46,7 @@ class _Auto(Connection):
         super().__init__(dialect)
         self._decided = False
         self._now: Connection = STREAM_JSON.connect()
-        # For an agent: the init message of the turn under way, which the detected dialect's connection needs, too.
+        # For an agent: the init message of the turn under way, which the detected dialect's connection also needs.
         self._init: InitMessage | None = None
 
     def _detect(self, message: Any) -> None:

@@ -59,7 +59,7 @@ class _Classic(Connection):
         self._count = 0
         # For a host: request id -> question to answer, in order.
         self._asked: dict[Any, _Asked] = {}
-        # For an agent: the id of the open question (None: no question is open), and the questions that wait.
+        # For an agent: the id of the open question (None: no question is open), and the waiting questions.
         self._open: Any = None
         self._waiting: deque[tuple[Any, bytes]] = deque()
 
@@ -231,7 +231,8 @@ def _error(words: str, code: str) -> dict[str, Any]:
     return {"type": "system", "subtype": "error", "error": {"message": words, "code": code}}
 
 
-#: The dialect of an early description of the Claude CLI: questions without ids, one at a time; SIGINT interrupts.
+#: The dialect of an early description of the Claude CLI: the agent asks one question at a time, without an id; SIGINT
+#: interrupts a turn.
 CLASSIC: Dialect = Dialect(
     "classic",
     _Classic,

@@ -78,7 +78,7 @@ class Connection:
         return [message]
 
     def reply(self) -> bytes:
-        """Pop the lines with which an agent's connection itself answers the last input; often ``b""``."""
+        """Pop the lines that an agent's connection itself sends in answer to the last input; often ``b""``."""
         replies = b"".join(self._replies)
         self._replies.clear()
         return replies
@@ -102,15 +102,14 @@ class Dialect:
         name: the dialect's name, such as ``"stream-json"``.
         connection: the class that translates the messages of one stream.
         initializes: True if a host begins with ``initialize``.
-        has_status: True if a host can ask for the status, also during a turn.
-        signals: True if a host interrupts by SIGINT.
+        has_status: True if a host can ask for the status, even during a turn.
+        signals: True if a host interrupts with SIGINT.
         host_hooks: True if the dialect has no messages for hooks: a host then calls hooks itself.
         busy: how an agent handles prompts during a turn. ``merge``: they enter the turn before the next request to the
-            model; prompts that still wait at the end begin one turn together. ``inject``: waiting prompts enter the
-            turn as one message; each prompt that still waits at the end gets a separate turn; the agent reports
-            ``queued`` and ``injected``. ``each``: each prompt gets a separate turn. ``refuse``: the connection answers
-            with an error.
-        strict: True if a line of another type than ``user`` and ``control_request`` ends the agent.
+            model; prompts still waiting at its end begin one turn together. ``inject``: waiting prompts enter the turn
+            as one message; each prompt still waiting at the end gets a separate turn; the agent reports ``queued`` and
+            ``injected``. ``each``: each prompt gets a separate turn. ``refuse``: the connection answers with an error.
+        strict: True if the agent exits when it reads a line whose type is neither ``user`` nor ``control_request``.
         permission: whether an agent asks before it uses a tool: ``flag`` (its flags decide), ``always`` or ``never``.
         names_session: True if a prompt sets the session id.
         failed_code: exit code of an agent whose last result is an error.

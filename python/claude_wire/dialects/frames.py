@@ -94,7 +94,7 @@ def _tool_result(block: ToolResultBlock) -> dict[str, Any]:
 
 
 def usage_counts(usage: Usage | None) -> dict[str, int] | None:
-    """Return the token counts in the frame's order. Cache counts of 0 are left out."""
+    """Return the token counts in the frame's order. Cache counts of 0 are omitted."""
     if usage is None:
         return None
     counts = {name: getattr(usage, name) or 0 for name in _COUNTS}

@@ -45,7 +45,7 @@ INTERNAL_ERROR = -32603
 BUSY = -32001
 NOT_RUNNING = -32002
 CANCELLED = -32003
-#: Maximum number of answers to ``cancel`` that wait for the run's result. More answers are written before the result.
+#: Maximum number of answers to ``cancel`` waiting for the run's result. Further answers are written before the result.
 MAX_HELD = 64
 #: Action -> JSON-RPC method of a host's request.
 _METHODS = {"interrupt": "cancel", "status": "status"}
@@ -57,7 +57,7 @@ class _JsonRpc(MiriadConnection):
         # For a host: id of an open request -> the request's action, and the number of prompts that had no uuid.
         self._asked: dict[Any, str] = {}
         self._unnamed = 0
-        # For an agent: the id of the run under way (None: no run), and the answers that wait for the result of the run.
+        # For an agent: the id of the run under way (None: no run), and the answers that are waiting for its result.
         self._run: Any = None
         self._held: list[bytes] = []
 

@@ -90,7 +90,7 @@ class _Miriad(MiriadConnection):
         super().__init__(dialect)
         # Action -> ids of the host's open requests. Frames have no ids, so the answers are in the order of requests.
         self._asked: dict[str, deque[Any]] = {"interrupt": deque(), "status": deque()}
-        # The agent's `interrupted` message for the turn under way; None without one, and after the turn's result.
+        # The agent's `interrupted` message for the turn under way; None if there is none, and after its result.
         self._interrupted: InterruptedMessage | None = None
         # True if missing_result() has made the result of the last turn. A late result of the agent is then dropped.
         self._was_given_result = False

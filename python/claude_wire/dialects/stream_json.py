@@ -8,5 +8,5 @@ from claude_wire.dialects.dialect import Dialect
 
 #: The dialect of the Claude Code CLI, and of hosts such as claude-agent-sdk.
 STREAM_JSON: Dialect = Dialect("stream-json", initializes=True, busy="merge", permission="flag", failed_code=1)
-#: STREAM_JSON, with input checked as in CLI 2.1.7: a line of an unknown type ends the agent.
+#: STREAM_JSON, with input checked as in CLI 2.1.7: the agent exits when it reads a line of an unknown type.
 STREAM_JSON_2_1_7: Dialect = replace(STREAM_JSON, name="stream-json-2.1.7", strict=True)

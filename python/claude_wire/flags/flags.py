@@ -41,7 +41,7 @@ class Flag(NamedTuple):
 
     name: str
     kind: Kind
-    #: True: always write ``--flag=value``, because the value is optional for the CLI, or like claude-agent-sdk.
+    #: True: always write ``--flag=value``, because the CLI treats the value as optional, or to match claude-agent-sdk.
     joined: bool = False
     #: True if the flag may have no value.
     optional: bool = False
@@ -70,7 +70,8 @@ def flag_of(field: dataclasses.Field[Any]) -> Flag | None:
 class Flags:
     """The CLI's flags, with one field for each flag. :class:`~claude_wire.ClaudeOptions` explains them."""
 
-    # The fields have the same order as in claude-agent-sdk, and the same flags are joined, because tests compare them.
+    # The fields have the same order as in claude-agent-sdk, and the same flags are written as ``--flag=value``, because
+    # tests compare the two command lines.
     system_prompt: str | None = _flag("--system-prompt", kinds.TEXT)
     system_prompt_file: Path | None = _flag("--system-prompt-file", kinds.PATH)
     append_system_prompt: str | None = _flag("--append-system-prompt", kinds.TEXT)
@@ -205,10 +206,10 @@ def wrong_type(name: str, takes: str, value: object) -> TypeError:
 
 
 def check_argument(name: str, text: str) -> None:
-    """Check that a text can be an argument. The system's error would not say which argument is wrong.
+    """Check that a string can be an argument. The system's error would not say which argument is wrong.
 
     Raises:
-        ValueError: the text has a NUL character, or a character that the system's encoding lacks.
+        ValueError: the string has a NUL character, or a character that the system's encoding cannot represent.
     """
     if "\0" in text:
         raise ValueError(f"{name} has a NUL character; an argument cannot contain one")

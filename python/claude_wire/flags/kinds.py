@@ -18,11 +18,11 @@ class Kind(NamedTuple):
 
     #: The accepted Python types, for error messages.
     takes: str
-    #: Converts a value to texts. The flag is written once for each text. Returns None for a value of the wrong type.
+    #: Converts a value to strings. The flag is written once for each string. Returns None if the type is wrong.
     write: Callable[[Any], list[str] | None]
-    #: Converts a text to a value; with ``several``, to a tuple of items. Raises ValueError for an invalid text.
+    #: Converts a string to a value; with ``several``, to a tuple of items. Raises ValueError for an invalid string.
     read: Callable[[str], Any] = str
-    #: Describes a valid text, such as ``a number``, for error messages. Empty if ``read`` accepts any text.
+    #: Describes a valid string, such as ``a number``, for error messages. Empty if ``read`` accepts any string.
     expects: str = ""
     #: True if the flag may be repeated: its value is then a tuple of all items.
     several: bool = False
@@ -137,7 +137,7 @@ def _nothing_or_text(value: Any) -> list[str] | None:
 
 
 BOOL = Kind("bool", _nothing)
-#: True writes only the flag, as in ``--debug``; a text is joined to it, as in ``--debug=api,hooks``.
+#: True writes only the flag, as in ``--debug``; a string is joined to it, as in ``--debug=api,hooks``.
 BOOL_OR_TEXT = Kind("bool or str", _nothing_or_text)
 TEXT = Kind("str", _text)
 INT = Kind("int", _whole, int, "an integer")

@@ -129,7 +129,7 @@ class HostProtocol:
     # --- what the host sends
 
     def send_prompt(self, uuid: str | None, now: float) -> SentPrompt | None:
-        """Record that a prompt is sent. Return None if an earlier prompt had its uuid, so no turn will follow.
+        """Record that a prompt is sent. Return None if an earlier prompt had the same uuid, so no turn will follow.
 
         Args:
             now: the time in seconds, by the same clock as for :meth:`Run.patience`.

@@ -6,7 +6,7 @@ Hosts and agents use this module. Each question is in one state, and :data:`TRAN
 OPEN        The other side is waiting for an answer.
 ANSWERED    The question was answered. A second answer is dropped.
 WITHDRAWN   The other side no longer wants an answer (``control_cancel_request``). A late answer is dropped.
-DIED        The other side ended without an answer.
+DIED        The other side exited without answering.
 ==========  =================================================================================================
 """
 

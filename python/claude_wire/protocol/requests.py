@@ -67,6 +67,6 @@ class SentRequests:
         return sent
 
     def end(self, sent: SentRequest) -> ControlCancelRequest:
-        """Stop waiting for an answer. Return the message that withdraws the request. Send it if there is no answer."""
+        """Stop waiting for an answer. Return the message that withdraws the request. Send it if no answer arrived."""
         self._open.pop(sent.id, None)
         return ControlCancelRequest(sent.id)

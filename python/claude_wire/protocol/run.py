@@ -29,12 +29,12 @@ The last three are final. Messages cause these events:
 
 * A result that names prompts (``user_message_uuids``) is NAMED for these prompts, and for prompts without a uuid that
   were sent before the last of these, because the CLI keeps the order. (A CLI that names only the last prompt, in
-  ``user_message_uuid``, means all earlier prompts, too.) For later prompts without a uuid, the result is LATER: it may
+  ``user_message_uuid``, also means all earlier prompts.) For later prompts without a uuid, the result is LATER: it may
   answer them, although the CLI cannot name them.
 * A result that does not name a prompt is FIRST for the oldest prompt, and LATER for all other prompts, because the CLI
   merges waiting prompts. In a dialect without merging, it is LATER only for FOLDED prompts. A result with an empty list
   of names is neither FIRST nor LATER for a prompt with a uuid.
-* The result of a turn that background work started is FIRST for no prompt.
+* The result of a turn that background work started is not FIRST for any prompt.
 * ``command_lifecycle`` is sent only for prompts with a uuid. ``completed`` is sent after the result for a prompt that
   began a turn, before the result for a folded prompt, and without ``queued`` for a repeated prompt.
 * SWEPT is the CLI's answer that it emptied its queue for the host. The answer names the prompts that were in the queue
@@ -94,8 +94,8 @@ SETTLE_SECONDS = 3.0
 LEAST_SECONDS = 0.1
 #: Maximum number of prompts without a result to track. If there are more, the oldest is dropped.
 MAX_PROMPTS = 4096
-#: Maximum number of characters in the CLI's state and in an error's reason, which are single words. Longer texts are
-#: cut.
+#: Maximum number of characters in the CLI's state and in an error's reason, which are single words. Longer strings are
+#: truncated.
 MAX_WORD_CHARS = 128
 
 
@@ -141,8 +141,9 @@ _FROM_ANYWHERE = {
 }
 
 #: State -> event -> next state. An event that is not listed changes nothing. ``discarded`` and ``refused`` of
-#: ``command_lifecycle`` are CANCELLED; WITHDRAWN is a request of the host to cancel that the CLI has granted. COMPLETED
-#: and CANCELLED after STARTED are about the turn: its prompt is then FOLDED, and waits for the result of the turn.
+#: ``command_lifecycle`` are CANCELLED; WITHDRAWN means that the CLI granted the host's request to cancel the prompt.
+#: COMPLETED and CANCELLED after STARTED are about the turn: its prompt is then FOLDED, and waits for the result of the
+#: turn.
 TRANSITIONS: dict[State, dict[Event, State]] = {
     State.SENT: {**_FROM_ANYWHERE, Event.LATER: State.UNCERTAIN, Event.SWEPT: State.UNCERTAIN},
     State.QUEUED: {
@@ -211,7 +212,7 @@ class SentPrompt:
         return self.state in _FINAL
 
     def happens(self, event: Event, result: ResultMessage | None = None) -> None:
-        """Apply an event to the state, and keep the result if it answers the prompt or may do so."""
+        """Apply an event to the state, and keep the result if it answers or may answer the prompt."""
         self.state = TRANSITIONS[self.state].get(event, self.state)
         if self.state not in (State.ANSWERED, State.UNCERTAIN):
             self.result = None  # the earlier result was for another prompt
@@ -252,7 +253,7 @@ class Run:
         self._queued = 0
         #: ``error`` of the turn's last assistant message, not counting subagents; None if it has none.
         self.reason: str | None = None
-        #: The end of the rate limit, in seconds since 1970, if the CLI last reported it as used up; else None.
+        #: When the rate limit resets, in seconds since 1970, if the CLI last reported the limit as used up; else None.
         self.resets_at: float | None = None
         #: The last error that a dialect reported outside of a turn. It explains why an agent exits with code 1. None if
         #: there was no error.
@@ -274,7 +275,7 @@ class Run:
     def unfinished_turn(self) -> str:
         """Describe where in a turn the output would end if it ended now; empty between turns.
 
-        In the recorded sessions, this is not empty at the end exactly if the recording was cut.
+        At the end of a recorded session, this is not empty exactly if the recording was cut off.
         """
         if self._turn:
             return "in the middle of a turn"
@@ -332,7 +333,7 @@ class Run:
             self._happens(prompt, Event.SETTLED)
 
     def ask(self, uuid: str | None, now: float) -> SentPrompt | None:
-        """Record that a prompt is sent. Return None if an earlier prompt had its uuid, so no turn will follow.
+        """Record that a prompt is sent. Return None if an earlier prompt had the same uuid, so no turn will follow.
 
         An empty uuid counts as no uuid, as in the CLI.
         """
