@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SESSION_BYTES = 200_000_000
 #: A node that sends nothing for this many seconds counts as lost, even if Ray has not reported its loss.
 LOST_SECONDS = 3 * BEAT_SECONDS
-#: When this many items of a relay, each with up to ``CHUNK_BYTES``, wait for a client, the relay stops reading.
+#: When this many relayed items (each at most ``CHUNK_BYTES``) are waiting for a client, the relay stops reading.
 MAX_ITEMS = 16
 #: Maximum number of lost nodes to remember until :meth:`Fleet.nodes` reports them.
 MAX_UNTOLD = 256
@@ -48,7 +48,7 @@ ROOM_SECONDS = 20.0
 
 
 class NodeLostError(SupervisorError, ConnectionError):
-    """One of the fleet's nodes, or the actor on it, ended together with its CLIs.
+    """A node of the fleet, or the actor on it, died together with its CLIs.
 
     The sessions' journals are on that node's disk. When the node is back, :meth:`Fleet.resume` can resume the sessions.
 
@@ -79,19 +79,19 @@ class Fleet(Supervisor):
     """All of a cluster's supervisors, used like one :class:`~claude_wire_kit.supervisor.attach.Supervisor`.
 
     An actor on each node runs a supervisor. Call ``ray.init()`` first. All programs that use the same name share the
-    actors. The actors keep running when the programs end. A command goes to the node that has the session. For a new
+    actors. The actors keep running when the programs exit. A command goes to the node that has the session. For a new
     session, Ray chooses a node with enough free memory.
 
     Args:
         name: the name of the fleet.
-        folder: the state folder on each node. The default is ``$CLAUDE_WIRE_SUPERVISOR`` of the node, or the folder of
-            its user.
+        folder: the state folder on each node. The default is the node's ``$CLAUDE_WIRE_SUPERVISOR``, or its user's
+            folder.
         session_bytes: how much memory Ray reserves for each session while its CLI runs.
-        timeout: as for :func:`~claude_wire_kit.supervisor.attach.connect`.
+        timeout: the same as for :func:`~claude_wire_kit.supervisor.attach.connect`.
 
     Raises:
-        NodeLostError: from any command, if its node is lost.
-        SupervisorError: as from a Supervisor.
+        NodeLostError: raised by any command whose node is lost.
+        SupervisorError: raised for the same reasons as by a Supervisor.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Fleet(Supervisor):
         self._timeout = timeout
         self._nodes: dict[str, _Node] = {}
         self._untold: deque[NodeLostError] = deque(maxlen=MAX_UNTOLD)
-        # The node that all commands go to. If it is None, each command goes to the node of its session.
+        # The node for all commands. If None, each command goes to the node of its session.
         self._node: _Node | None = None
 
     def __repr__(self) -> str:
@@ -121,8 +121,8 @@ class Fleet(Supervisor):
     async def deploy(self) -> list[str]:
         """Start an actor with a supervisor on each live node, and return the Ray ids of these nodes.
 
-        Call this method after you added nodes, or after nodes came back. The first command calls it, too, and so does
-        the start of a session on a node without an actor.
+        Call this method after adding nodes, or after nodes come back. The first command also calls it, and so does
+        starting a session on a node without an actor.
 
         Raises:
             NodeLostError, SupervisorError: as :meth:`nodes`.
@@ -156,7 +156,7 @@ class Fleet(Supervisor):
         """Return the sessions of each node, by the node's Ray id.
 
         Raises:
-            NodeLostError: a node is lost. This is raised once for each node; later calls return the other nodes.
+            NodeLostError: a node is lost. Raised once for each node; later calls return the other nodes.
             SupervisorError: a supervisor does not answer, or cannot be started.
         """
         if not self._nodes:
@@ -188,7 +188,7 @@ class Fleet(Supervisor):
         return msgspec.structs.replace(each[0], sessions=[session for listed in each for session in listed.sessions])
 
     async def watch(self) -> NoReturn:
-        """Call :meth:`nodes` at intervals. If a node gets lost, :class:`NodeLostError` then has recent positions.
+        """Call :meth:`nodes` at intervals, so :class:`NodeLostError` has recent positions when a node is lost.
 
         Raises:
             NodeLostError, SupervisorError: as :meth:`nodes`.
@@ -198,7 +198,7 @@ class Fleet(Supervisor):
             await sleep(BEAT_SECONDS)
 
     async def end(self) -> None:
-        """End all supervisors with their sessions, and the actors.
+        """Stop all supervisors, their sessions and the actors.
 
         Raises:
             NodeLostError, SupervisorError: as :meth:`nodes`.
@@ -213,7 +213,7 @@ class Fleet(Supervisor):
         """Wait for the result of an actor's method.
 
         Raises:
-            NodeLostError: the actor ended, or does not answer in time.
+            NodeLostError: the actor died, or does not answer in time.
         """
         error: Exception | None = None
         with move_on_after(seconds):
@@ -236,7 +236,7 @@ class Fleet(Supervisor):
 
         Raises:
             NodeLostError: the node of the command is lost.
-            SupervisorError: no node has the session, or no node has enough memory left for a new one.
+            SupervisorError: no node has the session, or no node has enough memory left for a new session.
         """
         memory = self._bytes if isinstance(command, (Create, Resume)) else 0
         while True:
@@ -271,7 +271,7 @@ class Fleet(Supervisor):
         raise SupervisorError("unknown", f"no node of the fleet has the session {id!r}")
 
     async def _placed(self) -> _Node | None:
-        """Return the node that Ray chooses for a session, or None if it has disappeared since then."""
+        """Return the node that Ray chooses for a session, or None if the node has disappeared since then."""
         id = await run_sync(self._place)
         if id not in self._nodes:
             await self.deploy()
@@ -279,7 +279,7 @@ class Fleet(Supervisor):
 
     def _place(self) -> str:
         # This reservation only finds a node. The actor there reserves the memory again, because Ray frees memory when
-        # the process that reserved it ends.
+        # the process that reserved it exits.
         group = placement_group([{"memory": self._bytes}])
         try:
             if not group.wait(ROOM_SECONDS):
@@ -296,7 +296,7 @@ async def _next(items: Any) -> Any:
 
 
 class _Chunks:
-    """The items of a relay. If a receive() is cancelled, the next one returns the item that it was waiting for."""
+    """The items of a relay. If a receive() is cancelled, the next receive() returns its item."""
 
     final = (OSError,)
 
@@ -341,7 +341,7 @@ class _RayTransport:
         self._node, self._first, self._items = await self._fleet.relay(self._command, self._client)
 
     async def receive(self) -> bytes:
-        """Return the next bytes from the relay, or ``b""`` at its end.
+        """Return the next bytes from the relay, or ``b""`` when the relay has ended.
 
         Raises:
             NodeLostError: the node is lost.

@@ -2,9 +2,9 @@
 # These files are type-checked without Ray.
 """The actor on a node. It starts a supervisor, and relays bytes between the supervisor and clients in the cluster.
 
-The supervisor is this module, run as a program: ``python -m claude_wire_kit.fleet.node FOLDER``. The program ends when
-its standard input is closed. It is a separate process, because the kernel kills a CLI when the thread that started it
-ends, and Ray runs an actor in changing threads.
+The supervisor is this module, run as a program: ``python -m claude_wire_kit.fleet.node FOLDER``. The program exits
+when its standard input is closed. It is a separate process, because the kernel kills a CLI when the thread that started
+the CLI exits, and Ray runs an actor in changing threads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from claude_wire_kit.supervisor.frames import Failed, Life, line_of
 
 #: Maximum number of bytes in one relayed item. Ray does not need its object store for objects below 100 kB.
 CHUNK_BYTES = 64 * 1024
-#: After this many seconds without data, a relay sends an empty item. The actor looks for ended sessions as often.
+#: After this many seconds without data, a relay sends an empty item. The actor looks for ended sessions equally often.
 BEAT_SECONDS = 5.0
 #: How many seconds a new supervisor has to start.
 START_SECONDS = 30.0
@@ -55,13 +55,13 @@ class Node:
         """Connect to the supervisor, and yield the bytes that it sends.
 
         The first item is ``b""`` once the connection is open, or None if the node has too little memory. After
-        :data:`BEAT_SECONDS` without data, the relay also yields ``b""``. From these items, Ray notices a lost client,
-        and the client notices a lost node.
+        :data:`BEAT_SECONDS` without data, the relay also yields ``b""``. These items let Ray notice a lost client,
+        and let the client notice a lost node.
 
         Args:
             client: a name for the connection, for :meth:`write` and :meth:`close`.
-            node: the id of the node on which the client runs. If that node is lost, the relay must end by itself,
-                because Ray does not end it.
+            node: the id of the node where the client runs. If that node is lost, the relay must end by itself, because
+                Ray does not end it.
             memory: how many bytes to reserve for the session that the client's command starts. 0 for other commands.
         """
         reserved: Any = None
@@ -97,7 +97,7 @@ class Node:
         """Send at most :data:`CHUNK_BYTES` bytes to the supervisor.
 
         Returns:
-            True if more can be sent. False if the supervisor does not read for now: call again with no bytes to wait.
+            True if more can be sent. False while the supervisor is not reading: call again with no bytes to wait.
             None if there is no connection.
         """
         with suppress(asyncio.TimeoutError):
@@ -118,7 +118,7 @@ class Node:
         """Start a supervisor for the folder, unless one is already running.
 
         Raises:
-            SupervisorError, OSError: it cannot be started, or has another version.
+            SupervisorError, OSError: the supervisor cannot be started, or has another version.
         """
         async with self._starting:
             try:
@@ -130,7 +130,7 @@ class Node:
                 try:
                     await asyncio.shield(starting)
                 except asyncio.CancelledError:
-                    await asyncio.wait({starting})  # otherwise the next client would start a second one
+                    await asyncio.wait({starting})  # otherwise the next client would start a second supervisor
                     raise
                 await connect(self._folder).list()
 
@@ -138,7 +138,7 @@ class Node:
         self._supervisor = subprocess.Popen(
             [sys.executable, "-m", __name__, self._folder],
             cwd="/",
-            stdin=subprocess.PIPE,  # the supervisor ends when this process ends, because the kernel closes the pipe
+            stdin=subprocess.PIPE,  # the supervisor exits when this process exits, because the kernel closes the pipe
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
@@ -148,7 +148,7 @@ class Node:
     # --- memory
 
     async def _room(self, memory: int) -> Any:
-        """Call :meth:`_reserve` in a thread. If the caller is cancelled meanwhile, release the memory."""
+        """Call :meth:`_reserve` in a thread. If the caller is cancelled during the call, release the memory."""
         loop = asyncio.get_running_loop()
 
         def release(done: asyncio.Future[Any]) -> None:
@@ -173,12 +173,12 @@ class Node:
         return None
 
     async def _look(self) -> None:
-        """End the relays of clients whose node is lost, and release the memory of ended CLIs."""
+        """End the relays of clients whose node is lost, and release the memory of exited CLIs."""
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             try:
                 await self._look_once()
-            except Exception as error:  # an error of Ray, whose head node may be away for a while
+            except Exception as error:  # a Ray error: the head node may be unreachable for a while
                 logging.getLogger("claude_wire").warning(
                     "the actor of a node cannot find its supervisor: %s", type(error).__name__
                 )
@@ -215,7 +215,7 @@ async def _supervise(folder: StateFolder) -> None:
 
 def main() -> None:
     """Run a supervisor for a state folder, unless one is running."""
-    from claude_wire_kit.supervisor.loop import SupervisorLoop  # only on Linux; clients have any system
+    from claude_wire_kit.supervisor.loop import SupervisorLoop  # only on Linux; clients may run on any system
 
     folder = StateFolder(sys.argv[1])
     with suppress(SupervisorError):

@@ -51,7 +51,7 @@ class Terminal:
             return result
 
     def _not_shown(self, request: CanUseToolRequest) -> dict[str, Any]:
-        """Return the fields of the question's input that differ from the input that was shown with the call.
+        """Return the fields of the question's input that differ from the input shown with the call.
 
         They may differ because the CLI makes paths absolute, and because a hook can change the input.
         """
@@ -93,7 +93,7 @@ class Terminal:
         self._page.line("\n".join(f"    {line}" for line in lines), "cyan")
 
     async def line(self, prompt: str) -> str:
-        """Return a line that the user types, or "" at the end of the input. The wait can be cancelled."""
+        """Return a line typed by the user, or "" at end of input. The wait can be cancelled."""
         descriptor = sys.stdin.fileno()
         self._page.text(prompt, "bold")
         self._page.flush()

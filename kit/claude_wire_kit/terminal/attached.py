@@ -25,7 +25,7 @@ from claude_wire_kit.terminal.session import TerminalSession
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.session import AttachedSession
 
-#: Seconds between checks whether the user may type again.
+#: Seconds between checks for whether the user may type again.
 SECONDS_TO_SHOW = 0.05
 
 
@@ -38,7 +38,7 @@ class Join(Protocol):
 
 
 class AttachedTerminalSession(TerminalSession):
-    """Attaches to a supervisor's session. When the command ends, the session keeps running."""
+    """Attaches to a supervisor's session. When the command exits, the session keeps running."""
 
     leaving: tuple[str, str] = ("leaves the session", "leaving the session, which goes on")
 
@@ -53,7 +53,7 @@ class AttachedTerminalSession(TerminalSession):
         # Set while no turn is under way, according to the messages.
         self._idle: anyio.Event = anyio.Event()
         self._typing: anyio.CancelScope | None = None
-        # The number of tasks that are writing to the page, or waiting to write. Meanwhile the user cannot type.
+        # The number of tasks that are writing to the page or waiting to write. The user cannot type until it is 0.
         self._showing = 0
         self._needs_result = True
         self._failure: ClaudeWireError | None = None
@@ -94,7 +94,7 @@ class AttachedTerminalSession(TerminalSession):
             await self._turns(session, prompt)
 
     async def _end(self, session: Session, ending: str | None) -> None:
-        pass  # do not end the CLI, because the session keeps running
+        pass  # do not stop the CLI, because the session keeps running
 
     async def _talked(self, join: Join) -> None:
         async with join(can_use_tool=self._ask) as session:
@@ -128,8 +128,8 @@ class AttachedTerminalSession(TerminalSession):
 
     @contextmanager
     def _to_be_shown(self) -> Generator[None, None, None]:
-        """Remove the row ``> `` in which the user types, while this block writes to the page. Afterwards,
-        :meth:`_type` shows the row again.
+        """Remove the row ``> ``, where the user types, while this block writes to the page. Afterwards, :meth:`_type`
+        shows the row again.
         """
         self._showing += 1
         if self._typing is not None:
@@ -145,7 +145,7 @@ class AttachedTerminalSession(TerminalSession):
             if not self._idle.is_set():
                 with anyio.move_on_after(SECONDS_TO_SHOW):
                     await self._idle.wait()
-                if session.refusal is not None:  # the prompt was refused, so there will be no turn for it
+                if session.refusal is not None:  # the supervisor refused the prompt, so no turn will follow
                     self._failure = HandleError(session.refusal)
                     leave()
                     return

@@ -12,7 +12,7 @@ from claude_wire.support import one_line
 from claude_wire_kit.events.tools import call_name
 from claude_wire_kit.terminal.excerpts import CUT, MAX_FIELDS, Cut, detail, excerpt, fields
 
-#: The fields that say most about a call, for the CLI's tools and many others. The title shows the first one that has
+#: The most informative fields of a call, for the CLI's tools and many others. The title shows the first field that has
 #: text.
 MAIN_MEMBERS = (
     *("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt"),
@@ -38,7 +38,7 @@ def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
     lines = [title]
     if main is not None:
         first, *rest = excerpt(others.pop(main), *cut[:2])
-        # More indentation than the fields have, so no line of this text looks like a field.
+        # Indent this text more than the fields, so no line of it looks like a field.
         lines = [f"{title} {first}", *(f"      {line}" for line in rest)]
     below = [*_to_do(others), *_questions(others), *_edit(others)]
     members = fields(others, cut) if others else []
@@ -48,8 +48,8 @@ def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
 
 
 def _taken(members: dict[str, Any], name: str, key: str) -> list[dict[str, Any]]:
-    """Remove the list ``name`` from the input and return it, if all its items are objects with a text ``key``; else
-    return [].
+    """Remove the list ``name`` from the input and return it, if each item is an object with a string in ``key``;
+    else return [].
     """
     items: Any = members.get(name)
     if not isinstance(items, list):

@@ -1,6 +1,6 @@
 """Print tables of numbers with bars that fit the terminal's width.
 
-Without rich, because importing rich takes as long as everything else in ``claude-wire usage``.
+This module does not use rich: importing rich takes as long as everything else in ``claude-wire usage``.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import click
 #: The gap between two columns, and the smallest and largest width of a bar.
 GAP, LEAST_BAR, MAX_BAR = 2, 8, 40
 
-#: In a narrow terminal, a table first cuts paths, down to this width. Then it leaves out columns of numbers. Then it
-#: cuts other names.
+#: In a narrow terminal, a table first cuts paths, down to this width. Then it drops columns of numbers. Then it cuts
+#: other names.
 LEAST_PATH = 24
 
 
 class Column(NamedTuple):
     heading: str
     cells: list[str]
-    #: In a narrow terminal, the table leaves out the columns with the highest number first. It keeps columns with 0.
+    #: In a narrow terminal, the table drops the columns with the highest number first. It keeps columns with 0.
     drop: int = 0
 
     @property
@@ -40,14 +40,14 @@ def terminal_width() -> int | None:
 
 
 def cell_count(text: str) -> int:
-    """Return how many columns a text takes in a terminal. The text must be safe to print."""
+    """Return how many columns ``text`` takes in a terminal. The text must be safe to print."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def fitted(text: str, width: int, *, keep_end: bool = False) -> str:
-    """Cut a text to ``width`` columns, with an ellipsis at its end, or with ``keep_end`` at its beginning."""
+    """Cut text to ``width`` columns, with an ellipsis at its end; with ``keep_end``, at its beginning."""
     if cell_count(text) <= width:
         return text
     kept = text
@@ -67,7 +67,7 @@ def shortened(number: int, gap: str = "") -> str:
 def laid_out(
     names: Column, columns: Sequence[Column], shares: Sequence[float], width: int | None, *, keep_end: bool = False
 ) -> list[str]:
-    """Return the lines of a table: names, numbers, and if there is room, a bar for each share.
+    """Return the lines of a table: names, numbers, and a bar for each share if there is room.
 
     Args:
         shares: the shares of the first rows, from 0 to 1. Other rows do not have a bar.

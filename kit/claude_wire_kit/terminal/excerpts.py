@@ -1,6 +1,6 @@
-"""Cut texts and JSON values to a few lines, and note how much was left out. All lines are safe to print.
+"""Cut text and JSON values to a few lines, and say how much was omitted. All lines are safe to print.
 
-Texts may be very long: after the shown lines, :func:`excerpt` only counts line feeds.
+Text may be very long: after the shown lines, :func:`excerpt` only counts line feeds.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from claude_wire_kit.events.content import plain_json
 MAX_LINES = 6
 MAX_CHARS = 160
 
-#: Maximum number of characters of a text on one line.
+#: Maximum number of characters of text on one line.
 DETAIL_CHARS = 200
 
-#: Maximum number of characters of an object on one line. A longer object gets a line for each field.
+#: Maximum number of characters of a JSON object on one line. A longer object gets a line for each field.
 ONE_LINE_CHARS = 76
 
 #: Maximum number of fields of an object.
 MAX_FIELDS = 12
 
-#: The limits of an excerpt: lines of a text, characters of a line, fields of an object.
+#: The limits of an excerpt: lines of text, characters in a line, fields of an object.
 Cut: TypeAlias = "tuple[int, int, int]"
 CUT: Cut = (MAX_LINES, MAX_CHARS, MAX_FIELDS)
 WHOLE: Cut = (sys.maxsize, sys.maxsize, sys.maxsize)
 
 
 def detail(text: str) -> str:
-    """Return a text on one line, stripped and cut to :data:`DETAIL_CHARS`."""
+    """Return ``text`` on one line, stripped and cut to :data:`DETAIL_CHARS`."""
     return one_line(text.strip(), DETAIL_CHARS)
 
 
 def excerpt(text: str, most_lines: int = MAX_LINES, most_chars: int = MAX_CHARS) -> list[str]:
-    """Return the first lines of a text. If lines or characters are left out, add a line that says how many."""
+    """Return the first lines of ``text``. If lines or characters are omitted, add a line that says how many."""
     text = text.rstrip("\n")
     lines: list[str] = []
     cut = at = 0

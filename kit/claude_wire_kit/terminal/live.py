@@ -1,8 +1,8 @@
 """Print a session's events on a :class:`Page`: streaming text, tools, questions and results.
 
-The view prints deltas as they arrive, and does not print the whole text that repeats them. The main agent and its
-subagents may stream at the same time. Then one of them has the floor until its message ends: the view prints this
-message first, and the text of the others afterwards.
+The view prints deltas as they arrive, but not the whole text that repeats them. The main agent and its subagents may
+stream at the same time. Then one of them has the floor until its message ends: the view prints this message first, and
+the text of the others afterwards.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from claude_wire_kit.terminal.excerpts import detail, excerpt
 from claude_wire_kit.terminal.notices import ERROR, QUIET, Lines, draw_notice, draw_question, draw_turn
 from claude_wire_kit.terminal.page import Page
 
-#: Maximum number of calls, of subagents and of streaming blocks to remember. Above it, the view forgets the oldest.
+#: Maximum number of calls, of subagents and of streaming blocks to remember. Above this number, the view forgets the
+#: oldest.
 MAX_REMEMBERED = 1000
 
-#: Maximum characters of text waiting for the floor. The view prints a block that would exceed it only when the block is
-#: whole.
+#: Maximum characters of text waiting for the floor. If a block would exceed the limit, the view prints the rest once
+#: the block is whole.
 MAX_WAITING_CHARS = 1 << 20
 
 THINKING = "dim italic"
@@ -61,7 +62,7 @@ class _Block:
     #: The (conversation, subagent or None) that is writing the block, and the message's id.
     speaker: tuple[str | None, str | None]
     message: str
-    #: The number of characters that were printed.
+    #: The number of printed characters.
     shown: int = 0
     #: Text that is waiting for the floor, or for the second half of a surrogate pair.
     waiting: str = ""
@@ -83,9 +84,9 @@ class LiveView:
         self._page = page
         self._bridge = Bridge(progress=(), partial=True, details=True)
         self._blocks: dict[str, _Block] = {}
-        # The speaker and the message that have the floor.
+        # The speaker that has the floor, and its message.
         self._floor: tuple[tuple[str | None, str | None], str] | None = None
-        # The subagent that was printed last, or None for the main conversation.
+        # The last printed subagent, or None for the main conversation.
         self._speaker: str | None = None
         self._agents: dict[str, _Agent] = {}
         self._calls: dict[str, _Call] = {}
@@ -109,12 +110,12 @@ class LiveView:
             self.draw(event)
 
     def typed(self, prompt: str) -> None:
-        """Note a prompt that the user typed in this terminal. The view does not print it when the CLI repeats it."""
+        """Remember a prompt that the user typed in this terminal, and do not print it when the CLI repeats it."""
         self._bridge.expect_prompt(prompt)
         self._speaker = None
 
     def ask(self, request: CanUseToolRequest) -> None:
-        """Print a permission question. The session gives questions to callbacks, so they are not among the messages."""
+        """Print a permission question. The session passes questions to callbacks, not to :meth:`show`."""
         self._permission_request(describe_permission(request, details=True))
 
     def decide(self, result: PermissionResult) -> None:
@@ -201,7 +202,7 @@ class LiveView:
         """Print a delta if its speaker has the floor. Otherwise, keep it."""
         speaker, message = (event.conversationId, event.agentId), id.rpartition(".")[0]
         if self._floor is not None and self._floor[0] == speaker and self._floor[1] != message:
-            self._yield_floor()  # the speaker's previous message was not finished
+            self._yield_floor()  # the speaker's previous message is unfinished
         if not event.content:
             if self._floor == (speaker, message):
                 self._yield_floor()
@@ -243,7 +244,7 @@ class LiveView:
         call = self._calls.pop(event.id, None)
         level = self._speak(event.agentId)
         first, *rest = excerpt(text_of(event.content))
-        # If the same caller has other open calls, name the tool: it shows which call ended.
+        # If the same caller has other open calls, name the tool, to show which call ended.
         others = call is not None and any(other.level == call.level for other in self._calls.values())
         name = f"{call.name}: " if call is not None and others else ""
         lines = [f"  = {name}{first}".rstrip(), *(f"    {line}" for line in rest)]
@@ -260,8 +261,8 @@ class LiveView:
         return _remember(self._agents, id, _Agent(one_line(label), level))
 
     def _speak(self, id: str | None) -> int:
-        """Return the level of a subagent; 0 for None, the main agent. If another agent was printed last, print the
-        subagent's name first.
+        """Return the level of a subagent; 0 for None, the main agent. First, print the subagent's name if another agent
+        was printed last.
         """
         agent = None if id is None else self._agents.get(id) or self._agent(id)
         if id != self._speaker:

@@ -82,7 +82,7 @@ def draw_question(asked: PermissionRequest) -> Lines:
 
 
 def draw_turn(turn: TurnComplete, cut: Cut = CUT) -> list[Lines]:
-    """Return the lines for a turn's end: its errors, its structured output, and its facts.
+    """Return the lines at a turn's end: its errors, its structured output, and its statistics.
 
     Args:
         cut: the limits for the structured output.

@@ -12,7 +12,7 @@ class Output(Console):
 
     Raises:
         OSError: standard output cannot be written.
-        BrokenPipeError: the reader of standard output ended.
+        BrokenPipeError: the reader of standard output has exited.
     """
 
     def __init__(self) -> None:
@@ -23,5 +23,5 @@ class Output(Console):
         self.out(wrapped(text, width_of(self)), style=style, highlight=False)
 
     def on_broken_pipe(self) -> None:
-        # rich would end this process immediately, without ending the CLI.
+        # rich would exit immediately, without stopping the CLI.
         raise BrokenPipeError

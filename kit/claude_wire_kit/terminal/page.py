@@ -20,8 +20,8 @@ BAR = "| "
 #: Maximum number of bars in a line, because a narrow terminal does not have room for more.
 MAX_LEVELS = 3
 
-#: Maximum number of characters to give rich in one call. For each line, rich copies all text after it. For an answer of
-#: 120,000 lines, copying took 35 seconds.
+#: Maximum number of characters to give rich in one call. For each line, rich copies all text after it. In one
+#: call, 120,000 lines took 35 seconds.
 MAX_AT_ONCE = 4096
 
 #: How many times per second the page draws the activity row, to update its clock.
@@ -29,7 +29,7 @@ ROWS_PER_SECOND = 4
 
 
 class Page:
-    """Writes to a console. Close it at the end, to erase the row. Any method may raise OSError.
+    """Writes to a console. Call :meth:`close` at the end to erase the activity row. Any method may raise OSError.
 
     Args:
         console: the console to write to.
@@ -46,7 +46,7 @@ class Page:
         self._console = console
         # With FORCE_COLOR, rich treats a pipe as a terminal, but the row must not be written to a pipe.
         self.is_terminal: bool = console.is_terminal and console.file.isatty()
-        # No row on a dumb terminal, which cannot erase: rich 13.0 would write an empty line there, even without a row.
+        # A dumb terminal cannot erase a row. rich 13.0 would write an empty line there, even without a row.
         self._has_row = row and self.is_terminal and not console.is_dumb_terminal
         self._row: Live | None = None
         self._activity = self._detail = ""
@@ -83,7 +83,7 @@ class Page:
             self._open = None
 
     def typed(self) -> None:
-        """Note that the user typed a line feed, which ended the line."""
+        """Handle a line feed that the user typed: it ended the open line."""
         self._open = None
 
     def flush(self) -> None:
@@ -91,7 +91,7 @@ class Page:
         self._write(whole=True)
 
     def _write(self, *, whole: bool) -> None:
-        """Write the growing text. On a terminal, hold back the last word because it may grow, unless ``whole``."""
+        """Write the growing text. On a terminal, hold back the last word, which may grow, unless ``whole``."""
         if self._open is not None:
             piece = self._wrapping.feed("".join(self._pieces))
             self._pieces.clear()
@@ -140,7 +140,7 @@ class Page:
         self.end_text()
 
     def _render_row(self) -> Text:
-        if not self._activity:  # rich draws once more before the row is erased
+        if not self._activity:  # rich draws once more before erasing the row
             return Text()
         seconds = time.monotonic() - self._since
         row = f"{self._activity}, {seconds:.0f} s{self._detail and f', {self._detail}'}"

@@ -40,11 +40,11 @@ AT_ONCE_BYTES = 32 * 1024
 class Recorder:
     """Records a session in a folder that only this user can read. Call :meth:`close` at the end.
 
-    The methods do not raise write errors, such as a full disk. The first one ends the recording, and is in ``error``.
+    The methods do not raise write errors, such as a full disk. The first error ends the recording, and sets ``error``.
 
     Args:
         folder: the folder, which is created. It may exist if it is empty.
-        most_bytes: maximum size in bytes of each file, at which the recording ends; None for no limit.
+        most_bytes: maximum size in bytes of each file. At this size, the recording ends. None for no limit.
 
     Raises:
         FileExistsError: the folder is not empty, or it is not a folder.
@@ -90,7 +90,7 @@ class Recorder:
         self._write_order("out", chunk, seconds)
 
     def received_from(self, pipe: int, size: int, at: float | None = None) -> None:
-        """Record one read by splicing ``size`` bytes from a pipe that contains exactly these bytes. For Linux."""
+        """Record one read by splicing ``size`` bytes from a pipe that contains exactly these bytes. Linux only."""
         seconds = self._seconds(at)
         file, begin = self._files["stdout.ndjson"], self._sizes["stdout.ndjson"]
         self._write("stdout.ndjson", b"", size)
@@ -110,18 +110,18 @@ class Recorder:
             self._write_rows("out", [size] if end < 0 else [end, size - end - 1], seconds)
 
     def sent(self, chunk: bytes, at: float | None = None) -> None:
-        """Record bytes that were written to the CLI's standard input."""
+        """Record bytes written to the CLI's standard input."""
         self._write("stdin.ndjson", chunk)
         self._write_order("in", chunk, self._seconds(at))
 
     def stderr(self, text: str | bytes) -> None:
-        """Record a line of the CLI's standard error without its line feed (str), or bytes of it."""
+        """Record the CLI's standard error: a line without its line feed (str), or bytes."""
         if isinstance(text, str):
             text = text.encode("utf-8", "backslashreplace") + b"\n"
         self._write("stderr.txt", text)
 
     def ended(self, returncode: int | None) -> None:
-        """Record the end of the CLI. ``returncode`` is negative for a signal, and None if it is not known."""
+        """Record the CLI's exit. ``returncode`` is negative if a signal killed the CLI, and None if it is not known."""
         how = "unknown" if returncode is None else "signal" if returncode < 0 else "exit"
         self._write_whole("exit.json", {"rc": returncode, "how": how, "secs": self._seconds()})
 

@@ -26,10 +26,11 @@ from claude_wire_kit.terminal.record import Recorder
 #: The exit code for a signal is this number plus the number of the signal, as in shells.
 SIGNALLED = 128
 
-#: Grace period in seconds: the CLI gets SIGTERM this long after the end of its input, and SIGKILL this long after that.
+#: Grace period in seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
 GRACE_SECONDS = 2.0
 
-#: This environment variable limits how many milliseconds the CLI waits for background work at the end; 0 for no limit.
+#: This environment variable limits how long the CLI waits for background work before it exits, in milliseconds; 0 for
+#: no limit.
 CEILING_VARIABLE = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS"
 
 
@@ -41,7 +42,7 @@ class TerminalSession:
         recorder: records the session; None for no recording.
     """
 
-    #: The effect of the second Ctrl-C: for the hint after the first Ctrl-C, and for the line when it happens.
+    #: What the second Ctrl-C does: the words in the hint after the first Ctrl-C, and in the line after the second.
     leaving: tuple[str, str] = ("ends the CLI", "ending the CLI")
 
     @property
@@ -66,7 +67,7 @@ class TerminalSession:
         """Run the CLI with a prompt, and return the command's exit code.
 
         Raises:
-            OSError: the output cannot be written. BrokenPipeError: the reader of the output ended.
+            OSError: the output cannot be written. BrokenPipeError: the reader of the output has exited.
         """
         return await self._outcome(lambda: self._converse(argv, prompt, cwd))
 
@@ -106,7 +107,7 @@ class TerminalSession:
     def _fail(self, error: ClaudeWireError | OSError) -> None:
         self._failed = True
         if isinstance(error, TurnError):
-            if error.result is not self._live.last_result:  # the CLI ended before the first prompt
+            if error.result is not self._live.last_result:  # the CLI exited before the first prompt
                 self._live.show(error.result)
             return
         text = (
@@ -128,8 +129,8 @@ class TerminalSession:
             cwd=cwd,
             stderr=self._stderr,
             grace=GRACE_SECONDS,
-            # Ctrl-C sends SIGINT to all processes in the terminal's foreground group. In its own session, the CLI does
-            # not get it, so Ctrl-C interrupts the turn and does not end the CLI.
+            # Ctrl-C sends SIGINT to all processes in the terminal's foreground group. A CLI in a new session does
+            # not get SIGINT, so Ctrl-C interrupts the turn and does not kill the CLI.
             start_new_session=os.name == "posix",
             on_received=None if recorder is None else recorder.received,
             on_sent=None if recorder is None else recorder.sent,
@@ -151,7 +152,7 @@ class TerminalSession:
         try:
             await session.query(message)
         except ProcessInputError:
-            await self._show(session)  # show the CLI's last output, which may explain why it ended
+            await self._show(session)  # show the CLI's last output, which may explain its exit
             raise
         run = session.receive_run(shells=self.shells)
         await self._show(run)
@@ -161,7 +162,7 @@ class TerminalSession:
         await self._end(session, run.end)
 
     async def _end(self, session: Session, ending: str | None) -> None:
-        """End the CLI. If background commands are still running, say so."""
+        """Stop the CLI. If background commands are still running, say so."""
         if ending == "shells":
             self._page.line("! commands still run in the background, and end with the CLI", WARNING)
             return  # do not close the input, because the CLI would wait for these commands again
@@ -198,7 +199,7 @@ class TerminalSession:
             self._cannot_show(error)
 
     def _cannot_show(self, error: OSError) -> None:
-        """End the session because the page cannot be written. For tasks other than the one of :meth:`run`."""
+        """End the session because the page cannot be written. Tasks other than the task of :meth:`run` call this."""
         assert self._tasks is not None
         self._unwritable = error
         self._tasks.cancel_scope.cancel()
@@ -206,7 +207,7 @@ class TerminalSession:
     # --- signals ------------------------------------------------------------------------------------------------------
 
     async def _watch(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Handle signals: the first Ctrl-C interrupts the turn, the second one or SIGTERM ends the session."""
+        """Handle signals: the first Ctrl-C interrupts the turn, the second Ctrl-C or SIGTERM ends the session."""
         assert self._tasks is not None
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             task_status.started()

@@ -10,7 +10,7 @@ import re
 from rich.cells import cell_len
 from rich.console import Console
 
-#: Marks at the beginning of a line. The other rows of such a line have two more columns of indentation.
+#: Marks at the beginning of a line. The other rows of a line with a mark are indented by two more columns.
 MARKS = frozenset("+=?#!*<>-|")
 
 #: A tab moves to the next multiple of this many columns.
@@ -25,7 +25,7 @@ _TOKENS = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
 
 
 def width_of(console: Console) -> int | None:
-    """Return the terminal's width in columns, or None if the output is not a terminal, so lines are not wrapped."""
+    """Return the terminal's width in columns, or None if the output is not a terminal. Lines are not wrapped then."""
     return console.width if console.is_terminal and console.file.isatty() else None
 
 
@@ -36,15 +36,15 @@ def wrapped(text: str, width: int | None, bars: str = "") -> str:
 
 
 class Wrapping:
-    """Breaks the lines of a text that arrives in pieces.
+    """Breaks the lines of text that arrives in pieces.
 
     A word that does not fit moves to a new row, with the indentation of its line. The next piece may continue the last
-    word of a piece, so the class holds this word back. It leaves a word that is longer than a row to the terminal to
-    break: then a user can copy the word whole. A Chinese or Japanese character counts as a word.
+    word of a piece, so the class holds this word back. The terminal itself breaks a word that is longer than a row, so
+    a user can copy the whole word. A Chinese or Japanese character counts as a word.
 
     Args:
-        width: the width in columns. None to break no lines, and to hold nothing back.
-        bars: the beginning of each row. The caller writes the first one.
+        width: the width in columns. None: do not break lines, and do not hold words back.
+        bars: the beginning of each row. The caller writes it for the first row.
     """
 
     def __init__(self, width: int | None, bars: str = "") -> None:

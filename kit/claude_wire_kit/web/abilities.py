@@ -13,7 +13,7 @@ from claude_wire_kit.supervisor.frames import INITIALIZE_ID
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Maximum number of commands and of models, and maximum number of characters in a name and in other text.
+#: Maximum number of commands or models, of characters in a name, and of characters in other text.
 MAX_ITEMS = 500
 MAX_NAME_CHARS = 200
 MAX_TEXT_CHARS = 400

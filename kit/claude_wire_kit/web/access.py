@@ -108,7 +108,7 @@ class Access:
         )
 
     def refuses(self, connection: HTTPConnection, *, acts: bool) -> tuple[int, str] | None:
-        """Return why a request is refused, as an HTTP status and a text; None if it is allowed.
+        """Return the HTTP status and the message that refuse a request; None if the request is allowed.
 
         Args:
             acts: True for a request that changes something, or opens a WebSocket.
@@ -214,7 +214,7 @@ class SecureHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-            return send(message)  # not awaited here, because every event would pay for another coroutine
+            return send(message)  # not awaited here: that would cost another coroutine for every event
 
         with suppress(ClientDisconnect, WebSocketDisconnect):
             await self._app(scope, receive, send_with_headers)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES = 1024 * 1024
 #: Maximum number of characters in a search text.
 MAX_SOUGHT_CHARS = 200
-#: Limits for a prompt: the number of images, and in bytes, the size of each image and of the request's body.
+#: Limits for a prompt: the number of images, and the size in bytes of each image and of the request's body.
 MAX_IMAGES = 8
 MAX_IMAGE_BYTES = 3_750_000
 MAX_PROMPT_BYTES = 12 * 1024 * 1024
@@ -52,7 +52,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 B = TypeVar("B")
 #: A function that carries out a request. Its arguments are the request, the service, and the session's ``id`` if the
-#: path has one. It returns the reply; None for an empty one (204).
+#: path has one. It returns the reply; None for an empty reply (204).
 _Act: TypeAlias = "Callable[..., Awaitable[Response | None]]"
 _Uuid = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
@@ -86,7 +86,7 @@ class _Withdraw(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):
     model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
-    # The same as MODES in config.py. A client may not switch to a mode in which the CLI does not ask for permission.
+    # The same as MODES in config.py. A client may not switch to a mode without permission questions.
     permissionMode: Literal["default", "acceptEdits", "plan"] | None = None
 
 
@@ -113,7 +113,7 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
         supervisor: the supervisor, from :func:`claude_wire_kit.supervisor.attach.connect`.
         config: which sessions clients can start.
         token: the secret that clients must send, such as ``secrets.token_urlsafe(32)``.
-        port: the port on which clients reach the service. The cookie's name contains it.
+        port: the port of the service, as clients see it. The cookie's name contains it.
     """
     service = Service(supervisor, config)
     access = Access(token, port, config.origins)
@@ -203,7 +203,7 @@ def _endpoint(act: _Act) -> Callable[[Request], Awaitable[Response]]:
 
 
 class _Application(Starlette):
-    """Starlette that adds the security headers to its own error replies, too."""
+    """Starlette that also adds the security headers to its own error replies."""
 
     def build_middleware_stack(self) -> ASGIApp:
         return SecureHeaders(super().build_middleware_stack())
@@ -248,7 +248,7 @@ async def _settings(request: Request, service: Service, id: str) -> None:
 
 
 async def _abilities(request: Request, service: Service, id: str) -> Response:
-    async with service.feed(id, details=True, is_tail=True) as feed:  # the feed that the page uses, too
+    async with service.feed(id, details=True, is_tail=True) as feed:  # the page uses the same feed
         feed.check(None)
         abilities = {"commands": feed.abilities.commands, "models": feed.abilities.models}
         return JSONResponse(msgspec.to_builtins(abilities))

@@ -14,10 +14,10 @@ from claude_wire.support import fields_of, require_one_of, type_of
 from claude_wire_kit.supervisor.attach import spec_of
 from claude_wire_kit.supervisor.frames import Spec
 
-#: Environment variables that the service passes to each CLI. A profile may name more.
+#: Environment variables that the service passes to each CLI. A profile may name additional variables.
 BASIC_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER", "XDG_CONFIG_HOME")
 
-#: The permission modes that a client may switch to. Only a profile can set others.
+#: The permission modes that a client may switch to. Only a profile can set other modes.
 MODES = ("default", "acceptEdits", "plan")
 
 _Value: TypeAlias = str | int | float | bool
@@ -46,7 +46,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             The default for ``permission_mode`` is :data:`MODES`.
         argv: a whole command line, instead of the options.
         env: names of environment variables that the service passes to the CLI, besides :data:`BASIC_ENVIRONMENT`.
-        cost_usd: limit in US dollars, at which the supervisor interrupts the turn; None for no limit.
+        cost_usd: limit in US dollars. At the limit, the supervisor interrupts the turn. None for no limit.
     """
 
     roots: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -85,10 +85,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Check that the profile offers each option that a client chose.
 
         Raises:
-            ChoiceError: the profile does not offer one of them.
+            ChoiceError: the profile does not offer one of the options.
         """
         for name, value in chosen.items():
-            # Compare the type, too: True == 1.
+            # Also compare the type: True == 1.
             if not any(type(one) is type(value) and one == value for one in self.offered.get(name, ())):
                 raise ChoiceError(f"the profile does not offer this {name!r}")
 
@@ -100,7 +100,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         Args:
             folder: a folder from :meth:`folder`.
             name: the session's name in lists.
-            resume: the CLI's own id for a session to resume.
+            resume: the CLI's id of a session to resume.
             chosen: options that passed :meth:`check`.
 
         Raises:
@@ -139,9 +139,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The service's configuration.
 
     Attributes:
-        profiles: name -> profile. Without profiles, clients can use existing sessions, but cannot start any.
+        profiles: name -> profile. Without profiles, clients can use existing sessions, but cannot start new ones.
         hosts: host names that clients may use to reach the service, besides those of the loopback interface.
-        origins: ``Origin`` headers that count as the page's own, if a proxy changes it, such as ``https://name``.
+        origins: ``Origin`` headers that count as the page's own, such as ``https://name``, if a proxy changes them.
     """
 
     profiles: dict[_Name, Profile] = {}

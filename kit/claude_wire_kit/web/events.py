@@ -1,8 +1,8 @@
-"""Turn a session's lines into events with ids. A client that reconnects sends the id of its last event. Does no I/O.
+"""Turn a session's lines into events with ids, without I/O. A client that reconnects sends the id of its last event.
 
-An event's id is ``EPOCH.LINE.K``: event number K, from 0, of line LINE in this epoch of the journal. An event depends
-on all earlier lines that the reader has read. So if the reader began with line 5001, the id says so: ``1@5001.6000.0``.
-With details, a line has other events, and their ids contain a ``d``: ``1d.6000.0``.
+An event's id is ``EPOCH.LINE.K``: event number K (0-based) of line LINE in this epoch of the journal. An event depends
+on all earlier lines that the reader has read. If the reader began with line 5001, the id contains this number:
+``1@5001.6000.0``. With details, a line has other events, and their ids contain a ``d``: ``1d.6000.0``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
     Attributes:
         line: the number of the line that produced the event.
-        k: the number of the event among this line's events, from 0.
+        k: the 0-based number of the event among this line's events.
     """
 
     line: int
@@ -62,10 +62,10 @@ class EventId(NamedTuple):
 
     @staticmethod
     def of(text: str) -> EventId:
-        """Parse an id that a client sent.
+        """Parse an id from a client.
 
         Raises:
-            ValueError: the text is not an id.
+            ValueError: ``text`` is not an id.
         """
         found = _ID.fullmatch(text)
         if found is None:
@@ -97,7 +97,7 @@ class Event(NamedTuple):
     def sse(self) -> bytes:
         """The event as bytes of a stream of Server-Sent Events."""
         data = self.json
-        if "\r" in data:  # white space in JSON, but the end of a line in Server-Sent Events
+        if "\r" in data:  # white space in JSON, but a line ending in Server-Sent Events
             data = data.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\ndata: ")
         return f"id: {self.id}\ndata: {data}\n\n".encode()
 
@@ -108,13 +108,13 @@ class Event(NamedTuple):
 
 
 def last_of(events: Sequence[Event], count: int) -> tuple[Batch, Place | None]:
-    """Choose the last ``count`` events. Of the line that the first of them belongs to, choose all events.
+    """Choose the last ``count`` events, and all other events from the line of the first chosen event.
 
-    If the whole text is among the events, leave its pieces out; otherwise the pieces count as one event. If all events
-    together exceed :data:`WINDOW_CHARS`, leave the oldest out, too.
+    If the whole text is among the events, omit its pieces; otherwise the pieces count as one event. If all events
+    together exceed :data:`WINDOW_CHARS`, also omit the oldest.
 
     Returns:
-        The events, and the place of the first one, for which the client can ask with ``before``; None without events.
+        The events, and the place of the first one, for the client's next ``before``; None without events.
     """
     found: list[Event] = []
     place: Place | None = None
@@ -150,7 +150,7 @@ class RawEvent(Event):
 
 
 class Batch(list[Event]):
-    """Events that are sent together. All connections share the encoded bytes."""
+    """Events to send together. All connections share the encoded bytes."""
 
     @cached_property
     def sse(self) -> bytes:
@@ -176,14 +176,14 @@ def stream_name(epoch: int, first: int, details: bool = False) -> str:
 
 
 def raw_event(epoch: int, number: int, line: bytes) -> Event:
-    """Return one of the CLI's lines as an event. Bytes that are not UTF-8 are replaced."""
+    """Return one of the CLI's lines as an event. Replace bytes that are not UTF-8."""
     place = Place(number, 0)
     return RawEvent(place, f"{epoch}.{number}.0", line.decode("utf-8", "replace"))
 
 
 class Source:
-    """Turns a session's lines into events. The same lines always give the same events, because the bridge has no clock
-    and does not see the answers of this service's clients.
+    """Turns a session's lines into events. The same lines always become the same events, because the bridge has no
+    clock and does not see the answers of this service's clients.
 
     Args:
         epoch: the epoch of the journal.
@@ -198,7 +198,7 @@ class Source:
         self._details = details
         self._ui = Bridge(partial=True, prompts=True, details=details)
         self._decoder: Decoder[Any] = Decoder()
-        # False if the first line may be in the middle of a turn, until a turn begins.
+        # False until a turn begins, if the first line may be in the middle of a turn.
         self._has_begun = first == 1
         #: The ids of the open questions, according to the lines so far.
         self.open: dict[str | float, None] = {}
@@ -220,7 +220,7 @@ class Source:
             found += made
             self.changes += self.abilities.add(message)
         if self._details:
-            # Leave Activity out: each delta of a tool's input creates one, and it only says that the CLI writes input.
+            # Omit Activity: each delta of a tool's input creates one, which only says that the CLI is writing input.
             found = [bounded(event) for event in found if not isinstance(event, Activity)]
         return [self._event(number, k, event) for k, event in enumerate(found)]
 
@@ -247,7 +247,7 @@ class EarlierQuestions:
     their lines.
 
     Args:
-        details: as for :class:`Source`.
+        details: see :class:`Source`.
     """
 
     def __init__(self, details: bool) -> None:
@@ -257,7 +257,7 @@ class EarlierQuestions:
         self.open: dict[str | float, str] = {}
 
     def ask(self, line: bytes) -> None:
-        """Add an open question, given as the CLI's line."""
+        """Add an open question from the CLI's line."""
         for event in self._events(line):
             if isinstance(event, PermissionRequest):
                 self.open[event.requestId] = event.to_json()

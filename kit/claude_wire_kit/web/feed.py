@@ -1,12 +1,12 @@
 """One session's events, created once for all connections.
 
-A feed reads the session, from its first line or a later one, and keeps the latest events. A connection is only a
+A feed reads the session from its first line or a later line, and keeps the latest events. A connection is only a
 position in these events, so it needs almost no memory. To get events that the feed no longer keeps, a connection reads
 the journal again, with a second bridge.
 
-A connection begins in one of the ways below. The table leaves the epoch out of the ids. In an id, L.K is the position
-of the event, and @F is the line at which the feed begins; ids of a feed that begins with line 1 have no @F. So the same
-id always leads to the same events:
+A connection begins in one of the ways below. The ids in the table omit the epoch. In an id, L.K is the position of the
+event, and @F is the first line of the feed; ids of a feed that begins with line 1 have no @F. So the same id always
+leads to the same events:
 
 =======================  ================================  =============================================================
 the client sends         its feed begins with              the client gets
@@ -25,7 +25,7 @@ pages neither overlap nor leave a gap. The lines of a page alone decide its even
 and ends on the next, the start is on the first page and the end on the second.
 
 Up to 500 clients may read one feed, so a feed does little for each event and connection: no cancel scope, no generator
-other than :meth:`Feed.follow`, and bytes that are joined once. ``benches/test_serve.py`` has the numbers.
+other than :meth:`Feed.follow`, and bytes joined only once. ``benches/test_serve.py`` has the numbers.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Signal(NamedTuple):
     json: str
 
 
-#: Each connection gets a beat at intervals. Proxies and clients see from it that the connection is alive.
+#: Each connection gets a beat at intervals, to show proxies and clients that the connection is alive.
 BEAT: Signal = Signal("beat", '{"type":"beat"}')
 
 
@@ -98,7 +98,7 @@ class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
     """A session's state.
 
     Attributes:
-        ended: whether its CLI ended.
+        ended: whether its CLI has exited.
         exitCode: the CLI's exit code; None while it is running, or if the code is not known.
         open: ids of the questions that are waiting for an answer.
         queued: ids of the prompts that are waiting for the current turn to end.
@@ -128,11 +128,11 @@ class _Older(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="o
 
 
 class Feed:
-    """One session's events from some line on, shared by its connections.
+    """One session's events from a given line onwards, shared by its connections.
 
     Args:
         supervisor: the supervisor.
-        attach: the command that attaches to the session, with the line to begin at.
+        attach: the command that attaches to the session, with the first line to read.
         room: returns how many bytes of events the feed may keep now. The feed never keeps more than :data:`MAX_KEPT`.
         details: whether the events have details; see :class:`Source`.
     """
@@ -144,23 +144,23 @@ class Feed:
         self._attach = attach
         self.session: str = attach.attach
         self._events: deque[Event] = deque()
-        # The size of all kept events in bytes, and the place of the newest event that is no longer kept.
+        # The size of all kept events in bytes, and the place of the newest dropped event.
         self._size = 0
         self._dropped = _START
         self._source: Source | None = None
         self._epoch = 0
-        #: The number of the line at which the feed begins; 0 until the supervisor names it.
+        #: The number of the feed's first line; 0 until the supervisor names it.
         self.begins: int = 0 if self.is_tail else 1 if attach.after is None else attach.after.line + 1
         self._line = self._level_line = 0
         self._ended: Ended | None = None
-        #: True once the feed read all lines that the journal had when the feed attached.
+        #: True once the feed has read all lines that the journal had when the feed attached.
         self.is_level: bool = False
         self._earlier = EarlierQuestions(details)
         # How many times the session's state changed, and how many times beat() was called.
         self._states = self._beats = 0
         # The latest batch, and the place before it. Other connections at this place get the same batch.
         self._latest: tuple[Place, Batch] | None = None
-        # A future for each connection that waits for new events. A future takes a third of the time of an anyio.Event.
+        # A future for each connection waiting for new events. A future takes a third of the time of an anyio.Event.
         self._waiting: list[asyncio.Future[None]] = []
         self._scope = anyio.CancelScope()
         self._older_readers = Slots(MAX_OLDER, OLDER_SECONDS)
@@ -192,7 +192,7 @@ class Feed:
                 self.error = SupervisorError("lost", "the supervisor has ended the connection")
         except SupervisorError as error:
             self.error = error
-        except Exception as error:  # a bug that one session triggers must not end the feeds of others
+        except Exception as error:  # a bug triggered by one session must not end the feeds of others
             _log.error("the events of a session cannot be made: %s", type(error).__name__)
             self.error = SupervisorError("system", f"the events cannot be made: {type(error).__name__}")
         finally:
@@ -232,7 +232,7 @@ class Feed:
                 await anyio.lowlevel.checkpoint()
 
     def _look(self, answer: Attached) -> None:
-        """Take over the state from the supervisor's answer, once the feed has read all lines that this state covers."""
+        """Adopt the state in the supervisor's answer, once the feed has read all lines that this state covers."""
         if self.is_level or self._line < answer.line:
             return
         self.is_level = True
@@ -276,7 +276,7 @@ class Feed:
         self._scope.cancel()
 
     def settle(self, request_id: str | float) -> None:
-        """Note that one of this service's clients answered the question with this id."""
+        """Settle a question that one of this service's clients answered."""
         if self._source is not None:
             self._source.settle([request_id])
             self._earlier.open.pop(request_id, None)
@@ -294,7 +294,7 @@ class Feed:
         """Check that the events after an id are still available.
 
         Raises:
-            SupervisorError: they are not available (``epoch``, ``gone``), or the supervisor refused to attach.
+            SupervisorError: the events are not available (``epoch``, ``gone``), or the supervisor refused to attach.
         """
         if self.error is not None:
             raise self.error
@@ -372,7 +372,7 @@ class Feed:
         return EventId(self._epoch, self.begins, place, self.details)
 
     def _kept_after(self, place: Place) -> Batch:
-        """Return the kept events after a place, at most one batch."""
+        """Return the kept events after the given place, at most one batch."""
         if self._latest is not None and self._latest[0] == place:
             return self._latest[1]
         kept = self._events
@@ -391,8 +391,8 @@ class Feed:
         return found
 
     async def _older(self, place: Place) -> AsyncGenerator[Batch]:
-        """Yield the events after a place, read from the journal again. End with ``_NOTHING`` if another connection took
-        the slot.
+        """Yield the events after the given place, read from the journal again. End with ``_NOTHING`` if another
+        connection took the slot.
         """
         async with Slot(self._older_readers) as slot, self._again() as lines:
             source = Source(self._epoch, self.begins, self.details)
@@ -411,7 +411,7 @@ class Feed:
 
     @asynccontextmanager
     async def _again(self) -> AsyncGenerator[Lines]:
-        """Attach again, to read from the feed's first line."""
+        """Attach again to read from the feed's first line."""
         try:
             after = Cursor(self.session, self._epoch, self.begins - 1)
             async with Lines(self._supervisor, Attach(attach=self.session, after=after)) as lines:
@@ -429,7 +429,7 @@ def _size(event: Event) -> int:
 
 
 def open_ids(answer: Attached) -> list[str | float]:
-    """Return the ids of the open questions, shortened as in events."""
+    """Return the ids of the open questions, shortened in the same way as in events."""
     ids = [msgspec.json.decode(raw, type=_Asked).request_id for raw in answer.open]
     return [short_id(id) if isinstance(id, str) else id for id in ids]
 

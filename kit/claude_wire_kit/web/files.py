@@ -15,12 +15,12 @@ _SKIPPED = frozenset({".git", "__pycache__", "node_modules", "target", "venv"})
 
 
 def find_files(root: str, sought: str) -> list[str]:
-    """Return the files below ``root`` whose path contains a text, ignoring case; the best matches first.
+    """Return the files below ``root`` whose path contains ``sought``, ignoring case; the best matches first.
 
-    Symbolic links are neither followed nor returned. Hidden files are only found by a text that begins with a dot.
+    Symbolic links are neither followed nor returned. Only a search that begins with a dot finds hidden files.
 
     Args:
-        root: the folder. The paths are relative to it. If it does not exist, the result is empty.
+        root: the folder. The paths are relative to the folder. If the folder does not exist, the result is empty.
     """
     wanted = sought.casefold()
     found: list[tuple[int, int, str]] = []
@@ -41,7 +41,7 @@ def _paths(root: str, *, hidden: bool) -> Iterator[str]:
         folder = waiting.popleft()
         try:
             entries = os.scandir(os.path.join(root, folder))
-        except OSError:  # the folder was removed, or may not be read
+        except OSError:  # the folder was removed, or cannot be read
             continue
         with entries:
             for entry in entries:

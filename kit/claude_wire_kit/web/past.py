@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 MAX_FILES = 2_000
 #: Maximum number of sessions to list.
 MAX_LISTED = 100
-#: The size in bytes of the piece of the file that becomes one page of events.
+#: Number of bytes in the file that become one page of events.
 PAGE_BYTES = 1024 * 1024
 #: If a line is longer than a page, the page grows up to about this size.
 MAX_LINE_BYTES = 64 * 1024 * 1024
-#: Maximum size in bytes of a subagent's file. The page leaves out the events of a larger file.
+#: Maximum size in bytes of a subagent's file. The page omits the events of a larger file.
 MAX_SUBAGENT_BYTES = 4 * 1024 * 1024
 
 _ID = re.compile(r"(\d{1,18})\.([^\s.]{1,128})", re.ASCII)
@@ -43,11 +43,11 @@ class PastSession(msgspec.Struct, frozen=True):
     """A session that the CLI keeps on disk.
 
     Attributes:
-        id: the CLI's id for the session, as for ``--resume``.
+        id: the CLI's id for the session, the value for ``--resume``.
         title: the title, or the beginning of the first prompt.
-        cwd: the folder in which the CLI ran.
+        cwd: the CLI's working directory.
         ended: the time of the last record, in seconds since 1970; None if it is not known.
-        profile: the first profile with a root above that folder.
+        profile: the first profile with a root above ``cwd``.
     """
 
     id: str
@@ -58,7 +58,7 @@ class PastSession(msgspec.Struct, frozen=True):
 
 
 def list_past(config: Config) -> list[PastSession]:
-    """Return the newest :data:`MAX_LISTED` sessions, the newest first."""
+    """Return the newest :data:`MAX_LISTED` sessions, newest first."""
     return [session for session, _ in islice(_sessions(config), MAX_LISTED)]
 
 
@@ -72,10 +72,10 @@ class PastId(NamedTuple):
 
     @staticmethod
     def of(text: str) -> PastId:
-        """Parse an id that a client sent.
+        """Parse an id from a client.
 
         Raises:
-            ValueError: the text is not an id.
+            ValueError: ``text`` is not an id.
         """
         found = _ID.fullmatch(text)
         if found is None:
@@ -107,7 +107,7 @@ def past_events(config: Config, id: str, before: PastId | None, count: int) -> P
 
     Args:
         before: the id of an event; None for the last events of the session.
-        count: return at least this many events, if a page of :data:`PAGE_BYTES` has that many.
+        count: return at least this many events, if a page of :data:`PAGE_BYTES` contains enough.
 
     Raises:
         OSError, ValueError: the session's file cannot be read.
@@ -130,7 +130,7 @@ def past_events(config: Config, id: str, before: PastId | None, count: int) -> P
 
 
 def _lines_before(file: IO[bytes], end: int) -> tuple[int, list[bytes]]:
-    """Return the whole lines in the last :data:`PAGE_BYTES` before an offset, at least one, and where they begin.
+    """Return the whole lines in the last :data:`PAGE_BYTES` before ``end`` (at least one), and their start offset.
 
     Raises:
         ValueError: a line is too long.
@@ -142,7 +142,7 @@ def _lines_before(file: IO[bytes], end: int) -> tuple[int, list[bytes]]:
         data = file.read(end - start)
         if start == 0:
             return 0, data.split(b"\n")
-        # Leave out the first line: its beginning is before the page.
+        # Skip the first line: its beginning is before the page.
         at = data.find(b"\n") + 1
         if 0 < at < len(data):
             return start + at, data[at:].split(b"\n")

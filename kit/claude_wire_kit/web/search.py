@@ -1,4 +1,4 @@
-"""Search all sessions' prompts and answers for a text. Reads the sessions' journals, up to a limit."""
+"""Search all sessions' prompts and answers for some text. Reads the sessions' journals, up to a limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Search:
-    """Searches sessions for one text.
+    """Searches sessions for some text.
 
     Args:
         supervisor: the supervisor.
@@ -47,11 +47,11 @@ class Search:
         self._left = MAX_BYTES
         #: The sessions that contain the text. :meth:`run` fills this list.
         self.found: list[Found] = []
-        #: True if the search stopped at :data:`MAX_BYTES`, before the end of the journals.
+        #: True if the search stopped at :data:`MAX_BYTES` before reading all journals.
         self.is_cut: bool = False
 
     async def run(self, sessions: Iterable[SessionInfo]) -> None:
-        """Search these sessions, the newest first. Raises SupervisorError."""
+        """Search these sessions, newest first. Raises SupervisorError."""
         for info in sorted(sessions, key=lambda one: -one.began):
             excerpts = await self._excerpts(info)
             if excerpts or self._sought in f"{info.name or ''}\n{info.cwd}".casefold():

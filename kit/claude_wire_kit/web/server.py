@@ -1,7 +1,7 @@
 """Run the service with uvicorn and additional limits for each connection.
 
-uvicorn has no settings against clients that send a request's head slowly, that do not read, or that send pings but do
-not read. So this module subclasses uvicorn's protocol classes, which are not public. When it starts,
+uvicorn has no settings against clients that send a request's head slowly, or do not read, or send pings but do not
+read. So this module subclasses uvicorn's protocol classes, which are not public. When it starts,
 :class:`ServiceServer` checks that the methods and attributes used here still exist.
 """
 
@@ -43,11 +43,11 @@ HEAD_SECONDS = 10.0
 STALLED_SECONDS = 30.0
 #: When this many bytes are waiting for a client, uvicorn pauses the client's writer.
 MAX_WAITING_BYTES = 32 * 1024
-#: Maximum number of HTTP connections. The service closes any more immediately.
+#: Maximum number of HTTP connections. The service closes additional connections immediately.
 MAX_CONNECTIONS = 2048
 #: Maximum number of connections that the kernel queues until the service accepts them.
 BACKLOG = 256
-#: Maximum size in bytes of a WebSocket message from a client. Clients have no reason to send any.
+#: Maximum size in bytes of a WebSocket message from a client. Clients have no reason to send messages.
 MAX_MESSAGE_BYTES = 4096
 #: Rate limit for lines in the log, because requests of clients can cause such lines: lines in one burst, and lines per
 #: second.
@@ -112,7 +112,7 @@ class _Heads(h11.Connection):
 class BoundedProtocol(_BoundedWrites, H11Protocol):
     """uvicorn's HTTP/1.1 protocol with limits for slow heads, clients that do not read, and the number of connections.
 
-    A response may take any time, because event streams go on for hours.
+    A response may take any time, because event streams last for hours.
     """
 
     #: Tests set smaller values.
@@ -192,10 +192,10 @@ class _Handshakes(ServerProtocol):
 
 
 class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket protocol with limits. The connection also ends if the client does not read the close frame.
+    """uvicorn's WebSocket protocol with limits. The connection ends even if the client does not read the close frame.
 
-    If a client sends pings but does not read, it gets only the pong to its last ping, once there is room. RFC 6455,
-    5.5.3, allows that.
+    If a client sends pings but does not read, it gets only the pong for its last ping, once there is room. RFC
+    6455, 5.5.3, allows skipping the others.
     """
 
     _pong: bytes = b""
@@ -217,11 +217,11 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
             self.handle_events()
         elif self.conn.close_sent is not None:
             self.handle_parser_exception()
-        else:  # the client sent frames before the end of the handshake
+        else:  # the client sent frames before the handshake was complete
             self.transport.abort()
 
     def handle_ping(self) -> None:
-        """Answer a ping. If there is no room, keep the pong until there is."""
+        """Answer a ping. If there is no room, keep the pong until there is room."""
         pongs = self.conn.data_to_send()
         if self.writable.is_set():
             self.transport.write(b"".join(pongs))
@@ -235,7 +235,7 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
 
 
 class _Sparing(logging.Filter):
-    """Drops log lines above :data:`LOG_RATE`, and adds to the next line how many were dropped."""
+    """Drops log lines above :data:`LOG_RATE`, and adds the number of dropped lines to the next line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -259,7 +259,7 @@ def _log_config() -> dict[str, Any]:
     return config
 
 
-# The attributes and methods that the subclasses above override or use.
+# The attributes and methods overridden or used by the subclasses above.
 _WRITES = "loop", "transport", "connection_lost", "pause_writing", "resume_writing"
 _HTTP_PARTS = (
     *_WRITES,
@@ -304,7 +304,7 @@ class ServiceServer(Server):
         self._app = app
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve, after checking the internals of uvicorn and websockets.
+        """Check the internals of uvicorn and websockets, then start to serve.
 
         Raises:
             ImportError: an attribute or method that this module uses no longer exists.

@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
-#: Maximum number of feeds without a connection. Above it, the service closes the feed that was unused for the longest
-#: time.
+#: Maximum number of feeds without a connection. Above this number, the service closes the feed unused for the
+#: longest time.
 MAX_IDLE_FEEDS = 16
 #: Maximum size in bytes of all feeds' events. Each feed has an equal share, and always keeps its newest event.
 MAX_KEPT_IN_ALL = 64 * 1024 * 1024
-#: Maximum number of searches, for files or for sessions on disk, that run at the same time.
+#: Maximum number of concurrent searches for files or for sessions on disk.
 MAX_SEARCHES = 2
 #: The supervisor must acknowledge a line within this many seconds.
 TAKE_SECONDS = 10.0
@@ -78,7 +78,7 @@ class Service:
         # The feeds that new connections can join; the most recently used is last. A session may have several feeds:
         # with and without details, and with different first lines.
         self._feeds: list[Feed] = []
-        # All feeds that are still reading a session, including those that new connections cannot join.
+        # All feeds still reading a session, including feeds that new connections cannot join.
         self._running: set[Feed] = set()
         self._raw: set[Lines] = set()
         # Session -> the lock to hold while attached as its driver, because a session has only one driver.
@@ -203,7 +203,7 @@ class Service:
         await self._supervisor.rename(id, name)
 
     async def stop(self, id: str) -> None:
-        """End a session's CLI. Raises SupervisorError."""
+        """Stop a session's CLI. Raises SupervisorError."""
         await self._supervisor.stop((await self.session(id)).id)
 
     async def remove(self, id: str) -> None:
@@ -311,7 +311,7 @@ class Service:
 
     @asynccontextmanager
     async def _drive(self, id: str) -> AsyncGenerator[Lines]:
-        """Attach to a session as its driver, to send one line. Meanwhile, the CLI's questions stay open."""
+        """Attach to a session as its driver, to send one line. The CLI's questions stay open meanwhile."""
         async with self._driving.setdefault(id, anyio.Lock()):
             info = await self.session(id)
             after = Cursor(info.id, info.epoch, info.line)
@@ -328,7 +328,7 @@ class Service:
 
         Args:
             details: whether the events have details.
-            after: the id of an event. The feed must begin at the first line that this id names.
+            after: the id of an event. The feed must begin at the first line named in this id.
             is_tail: accept a running feed with any first line, or start one near the end of the journal.
 
         Call :meth:`Feed.check` first: it raises an error if the supervisor refused to attach.
@@ -356,7 +356,7 @@ class Service:
             self._drop_idle()
 
     def _find(self, id: str, details: bool, first: int, is_tail: bool) -> Feed | None:
-        """Return a feed that a new connection can join. Remove this feed, and ended feeds like it, from the list."""
+        """Return a feed that a new connection can join. Remove it, and ended feeds like it, from the list."""
         for feed in reversed(self._feeds):
             if feed.session == id and feed.details == details:
                 fits = feed.begins == first if first > 1 else feed.is_whole
@@ -367,7 +367,7 @@ class Service:
         return None
 
     async def older(self, id: str, before: EventId, count: int) -> tuple[Batch, EventId | None]:
-        """Return the last ``count`` events before an id, and the id to send for earlier ones; None if there are none.
+        """Return the last ``count`` events before an id, and the id to send for earlier events; None if there are none.
 
         Raises:
             SupervisorError: the id belongs to another journal, or the supervisor refuses to attach.
@@ -419,7 +419,7 @@ class Service:
 
     @asynccontextmanager
     async def lines(self, id: str, after: Cursor | None) -> AsyncGenerator[Lines]:
-        """Attach to a session as a viewer, for the lines after a cursor, or for all lines.
+        """Attach to a session as a viewer, to get the lines after a cursor, or all lines.
 
         Raises:
             SupervisorError: the supervisor refuses to attach.
@@ -453,7 +453,7 @@ async def _ask(lines: Lines, request: ControlRequest) -> dict[str, Any]:
     """Send a request, and return the payload of the CLI's answer.
 
     Raises:
-        SupervisorError: the CLI refuses the request, or one of the reasons listed at :func:`_exchange`.
+        SupervisorError: the CLI refuses the request, or for the reasons listed at :func:`_exchange`.
     """
 
     def answer_in(one: tuple[int, bytes] | SessionFrame) -> ControlResponse | None:
@@ -488,7 +488,7 @@ async def _exchange(
         late: the beginning of the error after a timeout, such as "the CLI has not answered".
 
     Raises:
-        SupervisorError: the supervisor refuses the line, the CLI or the connection ends, or the wait times out.
+        SupervisorError: the supervisor refuses the line, the CLI exits, the connection ends, or the wait times out.
     """
     if lines.answer.ended is not None:
         raise SupervisorError("ended", "the CLI of the session has ended")

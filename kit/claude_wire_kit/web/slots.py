@@ -46,7 +46,7 @@ class Slot:
 
     @property
     def waited(self) -> float:
-        """How many seconds the connection waited for its client in total."""
+        """The total time in seconds that the connection waited for its client."""
         return self._waited + (0.0 if self._since is None else anyio.current_time() - self._since)
 
 
@@ -55,8 +55,8 @@ class Slots:
 
     Args:
         most: number of slots.
-        seconds: maximum time in seconds that a connection waits for its client, in total. Above it, the connection
-            loses its slot if another one needs it.
+        seconds: maximum total time in seconds that a connection waits for its client. Above this time, the connection
+            loses its slot if another connection needs it.
     """
 
     def __init__(self, most: int, seconds: float) -> None:
@@ -81,7 +81,7 @@ class Slots:
             self._taken.append(slot)
 
     def release(self, slot: Slot) -> None:
-        """Free a slot, unless another connection has taken it already."""
+        """Free a slot, unless another connection has already taken it."""
         if not slot.is_lost:
             self._taken.remove(slot)
             self._freed.set()

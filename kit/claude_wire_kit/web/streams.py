@@ -41,12 +41,12 @@ REFUSED = 1008
 
 
 class _Opened(AsyncExitStack):
-    """One connection's events, and the feed or the lines that must be closed after them."""
+    """One connection's events, and the feed or the lines to close after them."""
 
     events: AsyncGenerator[Batch | Signal]
 
     async def open(self, connection: HTTPConnection) -> None:
-        """Open the events that the request asks for with its parameters and ``Last-Event-ID``.
+        """Open the events requested by the parameters and ``Last-Event-ID``.
 
         Raises:
             ValueError: the id or the number of events is invalid.
@@ -106,7 +106,7 @@ class _Stream(StreamingResponse):
 
 
 async def events(request: Request) -> Response:
-    """Handle a request for Server-Sent Events, or with ``before``, for a page of events as JSON."""
+    """Handle a request for Server-Sent Events, or for a page of events as JSON if it has ``before``."""
     if "before" in request.query_params:
         return await _older(request)
     opened = _Opened()
@@ -132,7 +132,7 @@ async def _older(request: Request) -> Response:
 
 
 def page_of_events(events: list[str], before: EventId | PastId | None) -> Response:
-    """Return the reply with a page of events, given as JSON texts, and the id to send for earlier events."""
+    """Return the reply with a page of events (JSON strings), and the id to send for earlier events."""
     body = f'{{"events":[{",".join(events)}],"before":{json_of_id(before)}}}'
     return Response(body, media_type="application/json")
 
@@ -143,7 +143,7 @@ def json_of_id(id: EventId | PastId | None) -> str:
 
 
 async def websocket(websocket: WebSocket) -> None:
-    """Handle a WebSocket: send events until the client leaves. A message from the client ends the connection."""
+    """Handle a WebSocket: send events until the client disconnects. A message from the client ends the connection."""
     async with _Opened() as opened:
         try:
             await opened.open(websocket)
@@ -170,7 +170,7 @@ async def websocket(websocket: WebSocket) -> None:
                     if not isinstance(one, Signal):
                         for event in one:
                             await websocket.send_text(event.websocket)
-                    elif one is not BEAT:  # a WebSocket has pings
+                    elif one is not BEAT:  # WebSockets have pings instead
                         await websocket.send_text(f'{{"event":{one.json}}}')
             except SupervisorError as error:
                 await websocket.send_text(f'{{"event":{_failed(error)}}}')
