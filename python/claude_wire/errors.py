@@ -9,12 +9,12 @@
     ├── HandleError (RuntimeError)      an object is closed, in use by another thread, or from another process
     ├── ByteBudgetError                 more unread bytes than the byte budget (overflow="error" only)
     ├── CLINotFoundError (FileNotFoundError)    the Claude Code CLI was not found
-    ├── ProcessInputError (BrokenPipeError)     the process ended or closed its input before it got a message
-    ├── ProcessError                    a process ended with a nonzero exit code, or by a signal
+    ├── ProcessInputError (BrokenPipeError)     the process exited or closed its input before it got a message
+    ├── ProcessError                    a process exited with a nonzero code, or a signal killed it
     │   └── UnfinishedTurnError         the output ended in the middle of a turn or a line, with any exit code
     ├── RequestError                    a control request got no answer, or an error
     │   ├── RequestRefusedError         the answer is an error
-    │   ├── RequestTimeoutError (TimeoutError)  no answer came in time
+    │   ├── RequestTimeoutError (TimeoutError)  no answer arrived in time
     │   └── SessionEndedError           the output ended, or the session was closed, before the answer arrived
     ├── AnswerError                     a permission question is unknown or already settled
     ├── PromptError                     no turn will answer a prompt
@@ -43,7 +43,7 @@ most 80 characters in quotation marks:
   failed. In other results this field is the model's answer, which is never shown;
 * ``errors`` and ``error`` of a failed result;
 * ``error`` of the answer to a control request;
-* the standard error of a process that ended with an exit code other than 0.
+* the standard error of a process that exited with a code other than 0.
 """
 
 from __future__ import annotations

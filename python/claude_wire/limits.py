@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["BLOCK_BYTES", "DEFAULT_MAX_LINE_BYTES", "DEFAULT_SPILL_BYTES", "JOINED_BYTES"]
 
 #: The default maximum length of a line in bytes, without the line feed. The longest real lines are tool results and
-#: base64 images, with tens of megabytes.
+#: base64 images of tens of megabytes.
 DEFAULT_MAX_LINE_BYTES = 128 * 1024 * 1024
 
 #: The maximum size of a block with more than one line. A Linux pipe holds as many bytes, and they fit into the

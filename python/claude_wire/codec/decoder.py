@@ -196,7 +196,7 @@ class Decoder(Generic[T]):
         self._coalesce = coalesce
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid: OnInvalid = on_invalid
-        # The number of messages and of invalid lines that Python returned, without the native reader.
+        # The number of messages and of invalid lines that the Python code returned without the native reader.
         self._messages = self._invalid = 0
         # True while a call uses the decoder: a lock that costs almost nothing. There is no function call between the
         # test and the assignment, so Python does not switch threads between them (Python 3.10 may).
@@ -266,7 +266,7 @@ class Decoder(Generic[T]):
         return bool(self._ready)
 
     def raise_in_turn(self) -> None:
-        """Return the messages before an invalid line from now on, and raise the exception in the next call.
+        """From now on, return the messages before an invalid line, and raise the exception in the next call.
 
         Iterators over messages call this.
         """
@@ -298,10 +298,11 @@ class Decoder(Generic[T]):
         self._buffer.free()
 
     def follower(self) -> Follower[T]:
-        """Return a :class:`Follower` at this decoder's position in the stream, to see lines before this decoder.
+        """Return a :class:`Follower` at this decoder's position in the stream, to read lines before this decoder does.
 
         Fed with the same bytes, the follower returns the same lines, and decodes them to the same messages. It does not
-        skip or merge lines. Of an unfinished line that is already too long, it returns only the bytes that follow.
+        skip or merge lines. If the unfinished line is already too long, the follower returns only the line's remaining
+        bytes.
         """
         splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
         if self._buffer.has_begun:
@@ -319,7 +320,7 @@ class Decoder(Generic[T]):
         return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
 
     def _take(self, data: bytes | bytearray | memoryview, read: Rest | None = None, *, ending: bool = False) -> list[T]:
-        """Decode a chunk. ``read`` is the result of the native ``feed``, if that could not read all of its lines."""
+        """Decode a chunk. ``read`` is the result of a native ``feed`` that could not read all lines."""
         if self._busy:
             raise self._refusal()
         try:

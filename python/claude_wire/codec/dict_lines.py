@@ -52,7 +52,7 @@ class DictLines(Lines):
         if not line or (not self.keep and b"\\u" in line):
             raise ValueError("not for loads")
         try:
-            value = self._loads(line)  # type: ignore[misc]  # it is not None
+            value = self._loads(line)  # type: ignore[misc]  # `_loads` is not None here
         except StopIteration:
             # The caller iterates over map(), which StopIteration would end before the last line.
             raise ValueError("no value") from None

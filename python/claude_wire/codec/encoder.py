@@ -77,8 +77,8 @@ def encode(message: Wire | dict[str, Any]) -> bytes:
 
 _writer = NativeWriter(encode)
 if not TYPE_CHECKING:
-    # The native function calls the function above for a message that it cannot encode. It replaces that function: a
-    # Python function around the native one would take twice as long.
+    # The native function replaces the function above, and calls it for a message that only Python can encode. A Python
+    # wrapper around the native function would take twice as long.
     encode = _writer.encode
 
 
@@ -98,7 +98,7 @@ def encode_value(value: Any) -> bytes:
 
 
 def _encode_otherwise(message: object, error: Exception) -> bytes:
-    """Encode a message with a lone surrogate or a whole number above 64 bits. msgspec refuses both."""
+    """Encode a message with a lone surrogate or an integer of more than 64 bits. msgspec refuses both."""
     if not isinstance(error, (UnicodeEncodeError, OverflowError)):
         raise EncodeError(f"no JSON for this message: {type(error).__name__}") from error
     try:

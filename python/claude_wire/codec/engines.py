@@ -1,9 +1,9 @@
 """The engine that decodes lines to messages: the native reader, or msgspec.
 
 The native reader creates the same Structs as msgspec in less than half the time. It needs a plan for each class. When a
-class first appears in a stream, msgspec decodes the line, the engine plans the class, and the native reader reads the
-line again. If the two messages differ, msgspec decodes everything from then on, and the logger ``claude_wire`` logs a
-warning.
+class first appears in a stream, msgspec decodes the line, the engine creates the class's plan, and the native reader
+reads the line again. If the two messages differ, msgspec decodes everything from then on, and the logger
+``claude_wire`` logs a warning.
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
@@ -24,14 +24,14 @@ from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Vocabulary
 from claude_wire.native.functions import ENGINE_VARIABLE, functions, functions_if_any
 
-#: A line that is not read yet: ``(index, line, offset, line_number, class, length)``. ``index`` is the index in the
-#: list of messages. ``line`` has no line feed. ``class`` is the number of the class to plan, or -1. For a line over the
-#: limit, ``length`` is its length, and ``line`` has its first bytes; otherwise ``length`` is -1.
+#: A line that has not been read yet: ``(index, line, offset, line_number, class, length)``. ``index`` is the index in
+#: the list of messages. ``line`` has no line feed. ``class`` is the number of the class that needs a plan, or -1. For a
+#: line over the limit, ``length`` is its length, and ``line`` has its first bytes; otherwise ``length`` is -1.
 Fall = tuple[int, bytes, int, int, int, int]
-#: A chunk's messages, with None for each line that is not read yet, and a list of these lines.
+#: A chunk's messages, with None for each line that has not been read yet, and a list of these lines.
 Rest = tuple[list[Any], list[Fall]]
 
-#: The number that the native reader returns instead of a class after a bug.
+#: The native reader returns this number instead of a class's number after it has found a bug in itself.
 _BROKEN = -2
 
 
@@ -77,7 +77,7 @@ class Engine:
             self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
 
     def _planned(self, wanted: int, line: bytes | bytearray | memoryview | str) -> Any:
-        """Plan a line's classes, and return the native reader's message, or None if it cannot read the line."""
+        """Create plans for a line's classes. Return the native reader's message, or None if it refuses the line."""
         while wanted >= 0 and self._plans.plan(wanted):
             message = self.read_line(line)
             if message is not None:
@@ -94,14 +94,14 @@ class Engine:
     def _stop(self, why: str) -> None:
         self._why_not = why
         self._halt()
-        # Imported here, because importing it is slow. Do not use warnings.warn(): users can turn warnings into
+        # Import logging here, because importing it is slow. Do not use warnings.warn(): users can turn warnings into
         # exceptions, and lines would be lost.
         from logging import getLogger
 
         getLogger("claude_wire").warning("messages are decoded with msgspec: %s", why)
 
     def plan_for(self, line: bytes | bytearray | memoryview | str, message: Any) -> None:
-        """Plan the class that the last line needed, if any. ``message`` is msgspec's message for the line."""
+        """Create the plan that the last line needed, if any. ``message`` is msgspec's message for the line."""
         wanted = self._wanted()
         if wanted >= 0:
             self.plan(wanted, line, message)
@@ -114,8 +114,8 @@ class Engine:
             self._stop("the native reader has a bug")
 
     def plan(self, wanted: int, line: bytes | bytearray | memoryview | str, message: Any) -> None:
-        """Plan all classes that a line needs, starting with ``wanted``. ``message`` is msgspec's message for it."""
-        # Do not wait: another thread may be planning, or was planning when this process was forked, and then the lock
+        """Create all plans that a line needs, starting with ``wanted``. ``message`` is msgspec's message."""
+        # Do not wait: another thread may be creating plans. If it was doing so when this process was forked, the lock
         # is never released.
         if not self._planning.acquire(blocking=False):
             return

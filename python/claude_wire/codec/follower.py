@@ -19,13 +19,13 @@ class Follower(Generic[T]):
     def __init__(self, splitter: LineSplitter, lines: Lines) -> None:
         self._splitter = splitter
         self._lines = lines
-        #: The number of lines that :meth:`feed` left out because they are too long.
+        #: The number of lines that :meth:`feed` omitted because they are too long.
         self.long_lines: int = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """Split the next bytes of the stream, ``b""`` at its end, and return the lines that they complete.
 
-        The lines have no line ends. Blank lines, and lines that are too long, are left out.
+        The lines have no line ends. Blank lines, and lines that are too long, are omitted.
         """
         lines: list[bytes] = []
         is_end = not data

@@ -52,7 +52,7 @@ def kind_names(only: Iterable[str | Kind], known: frozenset[str] | None = None) 
 
 
 def _nearest(name: str, known: frozenset[str]) -> str:
-    """Return a hint with the kind that the user probably means: the only one with the same end, or a similar one."""
+    """Return a hint with the kind that the user probably means: the only kind with this ending, or a similar one."""
     end = name.rpartition("/")[2]
     found = [kind for kind in known if kind.rpartition("/")[2] == end]
     return nearest(found[0], found) if len(found) == 1 else nearest(name, known)

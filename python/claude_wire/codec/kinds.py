@@ -87,7 +87,7 @@ if not TYPE_CHECKING:
 def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
     """Return one kind for each line in a block, even for a blank line.
 
-    A line ends with 0x0A. A last line without a line feed counts, too. A byte order mark at the start of the block is
+    A line ends with 0x0A. A last line without a line feed also counts. A byte order mark at the start of the block is
     skipped, as at the start of a stream. Other threads may run during the call, but they must not change ``block``.
 
     Raises:
@@ -118,7 +118,7 @@ def _peek_lines(
         results = _results.pop()  # atomic: no other thread gets this object
     except IndexError:
         results = _Results()
-    # decode() skips a byte order mark, too, and so does a Decoder at the start of its stream.
+    # decode() also skips a byte order mark, and so does a Decoder at the start of its stream.
     at = len(_BOM) if length and source[0] == _BOM[0] and source[: len(_BOM)] == _BOM else 0
     while at < length:
         status = lib.cw_peek_lines(chunk, length, at, plain, results.ids, LINES, results.kinds, KINDS, results.peeked)

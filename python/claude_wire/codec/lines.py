@@ -50,7 +50,7 @@ class Lines(Objects, ABC):
         """Return the message for a line that the native reader or msgspec refused. Raises :class:`BadLine`.
 
         Args:
-            wanted: the number of the class to plan with this line, or -1.
+            wanted: the number of the class in this line that needs a plan, or -1.
         """
         message = self.line(bare_line(line))
         if wanted >= 0:

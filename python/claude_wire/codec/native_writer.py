@@ -2,8 +2,8 @@
 
 The native writer reads a message's values from the instance's memory, and writes the same bytes as msgspec:
 ``{"type":"user",…``. It needs a plan for each class. Planning takes longer than encoding a few messages, so msgspec
-encodes a class's first messages. Then the class is planned, and the native writer encodes the last message again. If
-the bytes differ, msgspec encodes all messages from then on, and the logger ``claude_wire`` logs a warning.
+encodes a class's first messages. Then the writer creates the class's plan, and the native code encodes the last message
+again. If the bytes differ, msgspec encodes all messages from then on, and the logger ``claude_wire`` logs a warning.
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
@@ -21,7 +21,7 @@ from claude_wire.codec.plans import WORD_BYTES, Unplannable, slots_of_fields
 from claude_wire.messages.base import EXTRA_KEY, Wire
 from claude_wire.native.functions import functions_if_any
 
-#: msgspec encodes this many messages of a class before the class is planned.
+#: msgspec encodes this many messages of a class before the class gets a plan.
 MESSAGES_BEFORE_PLAN = 16
 
 
@@ -85,10 +85,11 @@ class NativeWriter:
         return lines if end else None
 
     def learn(self, wanted: type, message: Any, encoded: bytes) -> None:
-        """Plan a class if enough messages have needed it. ``encoded`` is the line of ``message`` from the fallback."""
+        """Create a class's plan if enough messages needed it. ``encoded`` is the fallback's line for ``message``."""
         met = self._met.get(wanted, 0) + 1
         self._met[wanted] = met
-        # Do not wait for the lock: in a forked process, the thread that holds it may not exist, and never releases it.
+        # Do not wait for the lock: in a forked process, the thread that holds the lock may not exist, and then nothing
+        # releases the lock.
         if met < MESSAGES_BEFORE_PLAN or not self._planning.acquire(blocking=False):
             return
         try:
@@ -105,7 +106,7 @@ class NativeWriter:
             getLogger("claude_wire").warning("messages are encoded with msgspec: %s", self.why_not)
 
     def _planned(self, wanted: Any, message: Any) -> bytes | None:
-        """Plan a message's classes, and return the native writer's line, or None if it cannot encode the message."""
+        """Create plans for a message's classes. Return the native writer's line, or None if it refuses the message."""
         while wanted is not None:
             try:
                 shape = self._shape(wanted)
@@ -153,7 +154,7 @@ def _key(name: str) -> bytes:
 
 
 def _omitted(default: Any) -> Any:
-    """Return the value with which msgspec omits a field. UNSET means no other value: msgspec always omits UNSET."""
+    """Return the value, besides UNSET, for which msgspec omits a field. Return UNSET if there is none."""
     if not hasattr(default, "factory"):
         return msgspec.UNSET if default is msgspec.NODEFAULT else default
     if default.factory in (list, dict, set):  # msgspec omits an empty list, which is not one constant value

@@ -71,13 +71,13 @@ _NUMBERS: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": _
 _strict = json.JSONDecoder(**_NUMBERS)
 
 
-#: Matches a text that does not begin with a JSON value. Tests check that json gives the same reason.
+#: Matches text that does not begin with a JSON value. Tests check that json gives the same reason.
 _NO_VALUE = re.compile(r"(?![ \t\r\n]*(?:[\[{\"0-9-]|true|false|null|NaN|Infinity|\Z))")
 _NO_VALUE_REASON = "not JSON: Expecting value at character 0 of the line"
 
 
 def _without_surrogates(value: Any) -> Any:
-    """Replace each lone surrogate by U+FFFD, in place in lists and dicts, because Ambiguities have their ids."""
+    """Replace each lone surrogate by U+FFFD, in place in lists and dicts, because Ambiguities refer to them by id()."""
     if isinstance(value, str):
         return SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
@@ -147,7 +147,7 @@ class Objects:
             return None
 
     def _by_json(self, text: str, decoder: json.JSONDecoder) -> Any:
-        """Read a text that msgspec may have refused. The only invalid texts that json accepts have lone surrogates."""
+        """Read text that msgspec may have refused. The only invalid text that json accepts has lone surrogates."""
         try:
             value = decoder.decode(text.strip(" \t\r\n"))
             return self._mended(value) if "\\u" in text else value

@@ -1,8 +1,8 @@
 """Plans by which the native reader makes instances of the message classes.
 
-The plan of a class lists its keys. For each key it has the place of the value in an instance, the types of the value,
-and the value for an absent key: ``num_turns`` is an ``int``, is in word 5 of an instance, and is required. To find the
-places, the planner makes an instance with a different float in each field and searches the words of the instance for
+A class's plan lists its keys. For each key it has the position of the value in an instance, the types of the value, and
+the value for an absent key: ``num_turns`` is an ``int``, is in word 5 of an instance, and is required. To find the
+positions, the planner makes an instance with a different float in each field and searches the words of the instance for
 them. An unusual class, such as one with a ``__post_init__``, gets no plan: msgspec decodes its lines.
 """
 
@@ -25,7 +25,7 @@ from claude_wire.messages.vocabulary import Vocabulary
 
 #: Bits for the types of a value, as in rust/src/typed/plan.rs.
 NULL, BOOL, INT, FLOAT, TEXT, LIST, DICT, RECORD, WORD, ANY = (1 << bit for bit in range(10))
-#: The index of the kind that allows anything.
+#: The index of the kind that allows any value.
 ANYTHING = 0
 #: The bytes of a word, and the words of a header. An instance has a header, and then a word for each field.
 WORD_BYTES, HEADER_WORDS = 8, 2
@@ -40,7 +40,7 @@ class Unplannable(Exception):
 
 
 class Plans:
-    """Plans the classes of a vocabulary, one after another.
+    """Creates the plans of a vocabulary's classes, one by one.
 
     Args:
         change_plan: adds to the reader's plan, see rust/src/ffi/python/plan.rs. Returns False if the reader is in use.
@@ -70,7 +70,7 @@ class Plans:
         self._change((), tuple(tops), open_types, (UnknownMessage, "unknown type", "unknown subtype"))
 
     def plan(self, id: int) -> bool:
-        """Plan the class with this number, unless it has a plan. Returns False if the reader is in use."""
+        """Create a plan for the class with this number, unless it has one. Returns False if the reader is in use."""
         if id in self._planned:
             return True
         cls = self._by_id[id]
@@ -111,7 +111,7 @@ class Plans:
         return self._classes[cls]
 
     def _shape(self, cls: type[Wire]) -> tuple[Any, ...]:
-        """Return the class, the words of an instance, the tag, the fields (tag last), and the slot of ``extra``."""
+        """Return the class, an instance's size in words, the tag, the fields (tag last), and the ``extra`` slot."""
         config, infos = cls.__struct_config__, fields(cls)
         unusual = config.gc or config.array_like or config.weakref or config.dict
         if unusual or config.cache_hash or hasattr(cls, "__post_init__"):
@@ -180,7 +180,7 @@ class Plans:
 
 def slots_of_fields(cls: type[Wire], slots_of: Callable[[tuple[Any, ...]], list[int]]) -> list[int]:
     """Return the index of each field's word in an instance. The class must have no ``__post_init__``."""
-    # New floats, to which no other word of the instance refers.
+    # Create new floats, because no other word of the instance refers to them.
     probes: tuple[Any, ...] = tuple(float(number) + 0.5 for number in range(len(cls.__struct_fields__)))
     instance = cls(**dict(zip(cls.__struct_fields__, probes, strict=True)))
     slots = slots_of((instance, cls.__basicsize__ // WORD_BYTES, probes))
@@ -190,13 +190,13 @@ def slots_of_fields(cls: type[Wire], slots_of: Callable[[tuple[Any, ...]], list[
 
 
 def _defaults(info: FieldInfo) -> tuple[Any, ...]:
-    """Return a tuple of the value of a field whose key is absent; the tuple is empty if the key is required."""
+    """Return a tuple with a field's value for an absent key. The tuple is empty if the key is required."""
     if info.default is not msgspec.NODEFAULT:
         default = info.default
     elif getattr(info.default_factory, "__code__", None) is _CONSTANT:
         default = info.default_factory()
     elif info.default_factory is not msgspec.NODEFAULT:
-        raise Unplannable  # the factory may return another value each time
+        raise Unplannable  # the factory may return a different value each time
     else:
         return ()
     if default is not None and default is not msgspec.UNSET and type(default) not in (str, int, bool, float):

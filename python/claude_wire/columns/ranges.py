@@ -19,7 +19,7 @@ class Range(NamedTuple):
     """A byte range of a file, for the lines that begin in the range, even if they end after the range.
 
     Each line of a file is thus in exactly one range, and a range in the middle of a long line has no line. A range can
-    be pickled. For the reader, ``path`` must be the same file.
+    be pickled. Where the range is read, ``path`` must name the same file.
     """
 
     path: str
@@ -51,7 +51,7 @@ def plan(paths: Paths, target_bytes: int = PART_BYTES) -> list[Range]:
 def files(paths: Paths) -> list[str]:
     """Return the files of ``paths`` in order. For a folder, these are the ``.jsonl`` files below it, sorted.
 
-    Below a folder, entries that are not regular files, such as a FIFO, are left out.
+    Below a folder, entries that are not regular files, such as a FIFO, are omitted.
 
     Raises:
         OSError: a folder cannot be read.
@@ -65,8 +65,8 @@ def files(paths: Paths) -> list[str]:
 def parts(paths: Paths, part_bytes: int = PART_BYTES) -> list[list[Range]]:
     """Split the lines of files and folders into parts of at most ``part_bytes``. Small files share a part.
 
-    Each part is a source for :func:`scan`, and can be pickled. All parts together have each line once, in the order of
-    the files. Without lines, there is one empty part. For folders, see :func:`files`.
+    Each part is a source for :func:`scan`, and can be pickled. Together, the parts contain each line once, in the order
+    of the files. If there are no lines, the result is one empty part. For folders, see :func:`files`.
 
     Raises:
         OSError: there is no such file.

@@ -27,7 +27,7 @@ class Problem(NamedTuple):
     offset: int
     """The line's byte offset in the file."""
     line_number: int | None
-    """The line's number in the file, from 1. None if the file can no longer be read."""
+    """The line's 1-based number in the file. None if the file can no longer be read."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Report:
 
     @property
     def warning(self) -> str:
-        """A text with the number of values and lines that did not fit, and the place of the first. Empty if all fit."""
+        """The number of values and lines that did not fit, and the position of the first. Empty if all fit."""
         counts = [f"{number:,} lone surrogates in {name}" for name, number in self.surrogates.items()]
         counts += [f"{number:,} values that do not fit {name}" for name, number in self.misfits.items()]
         counts += [f"{self.invalid:,} lines that gave no row"] if self.invalid else []

@@ -150,8 +150,8 @@ def scan(
         strict: the first problem ends the stream. The consumer raises its own exception, with file, line and column.
         max_line_bytes: the limit for a line with a row, in bytes without its line feed; at most 2**29.
 
-    The scan checks only the structure of a line, its UTF-8, and the values of columns. Values that no column needs are
-    skipped by their quotes and brackets.
+    The scan checks only the structure of a line, its UTF-8, and the values of columns. To skip other values, it looks
+    only at their quotes and brackets.
 
     Raises:
         OSError: there is no such file, or it is a directory. The consumer raises later errors.

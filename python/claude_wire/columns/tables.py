@@ -1,4 +1,4 @@
-"""The tables, and for each column, where in a line its value is. The native library extracts the values.
+"""The tables, and where in a line each column's value is. The native library extracts the values.
 
 A column has a type, a rule, and paths of keys in the line, such as ``message.id``, or in a content block, such as
 ``*.id``. ``rust/src/columns/spec.rs`` defines the rules, and the lines that begin with ``!``.

@@ -110,14 +110,14 @@ _log = logging.getLogger("claude_wire")
 
 
 class WireProcessError(ProcessError):
-    """The SDK's ProcessError, with more details about the end of the CLI.
+    """The SDK's ProcessError, with more details about the CLI's exit.
 
     If the CLI's output ended in the middle of a turn, ``__cause__`` is a :class:`~claude_wire.UnfinishedTurnError`, and
     the exit code may be 0. Otherwise ``__cause__`` is a :class:`~claude_wire.ProcessError`.
 
     Attributes:
-        exit_code: the exit code. Minus the signal's number if a signal ended the CLI. None if the CLI still ran when
-            its output ended.
+        exit_code: the exit code. Negative if a signal killed the CLI: minus the signal's number. None if the CLI was
+            still running when its output ended.
         stderr: a fixed sentence, as in the SDK.
         stderr_tail: the last 64 KiB of the CLI's standard error, as bytes. Empty without ``options.stderr``, because
             the CLI then writes to the host's standard error.
@@ -141,7 +141,7 @@ class WireTransport(SubprocessCLITransport):
         options: the same options as for ``query()`` or ``ClaudeSDKClient``.
         on_invalid: called with the :class:`~claude_wire.InvalidLine` of each skipped line. If it raises, the
             exception is logged.
-        overflow, spill_limit: what happens when unread bytes exceed the byte budget of the process, as for
+        overflow, spill_limit: what happens when unread bytes exceed this process's byte budget, as for
             :func:`~claude_wire.open_process`. ``"error"`` ends the SDK's session.
 
     ``options.max_buffer_size`` is the limit for a line in bytes; by default 128 MiB. A longer line is skipped.
@@ -152,7 +152,7 @@ class WireTransport(SubprocessCLITransport):
 
     Raises:
         TypeError: an argument has the wrong type.
-        ValueError: the options contradict each other. The message is that of the SDK.
+        ValueError: the options contradict each other. The message is the SDK's.
     """
 
     def __init__(
@@ -311,7 +311,7 @@ class WireTransport(SubprocessCLITransport):
 
         Raises:
             CLIConnectionError: the transport is not connected or closed, :meth:`end_input` was called, or the CLI has
-                ended or closed its input.
+                exited or closed its input.
         """
         # From SubprocessCLITransport.write.
         process = self.process
@@ -339,7 +339,7 @@ class WireTransport(SubprocessCLITransport):
             self._input_ended = True
 
     async def close(self) -> None:
-        """End the CLI: close its input, after 5 s send SIGTERM, after 5 s SIGKILL. A second call does nothing.
+        """Terminate the CLI: close its input, send SIGTERM after 5 s, SIGKILL 5 s later. A second call does nothing.
 
         Then remove the temporary copy of a resumed session. (It is also removed if the transport is garbage-collected,
         and when the interpreter exits.) Afterwards, :meth:`connect` may be called again.
@@ -391,7 +391,7 @@ class _Resumed:
         self._projects = str(materialized.config_dir / "projects")
         self._expected = expected
         # The directory may contain credentials. Remove it even if the transport is never closed: the SDK does not close
-        # it after an error between connect() and the first request, and a host may end without closing it.
+        # it after an error between connect() and the first request, and a host may exit without closing it.
         self._abandon = weakref.finalize(self, _remove_folder, materialized.config_dir, os.getpid())
 
     async def remove(self) -> None:
@@ -431,7 +431,7 @@ def _stderr_line(callback: Callable[[str], object], line: str) -> None:
 
 def _with_permission_prompts(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
     # From claude_agent_sdk.types._configure_can_use_tool, without its warning about shadowed callbacks: the SDK itself
-    # calls that function, too, and warns.
+    # also calls that function, and warns.
     if not options.can_use_tool:
         return options
     if options.permission_prompt_tool_name:

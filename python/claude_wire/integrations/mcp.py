@@ -61,7 +61,7 @@ class InProcessMcpServer:
     its lifespan. If the server never answered ``initialize``, only the next ``initialize`` starts it again.
 
     If the client withdraws a call, by ``notifications/cancelled`` or by cancelling :meth:`handle`, its tool is
-    cancelled. A tool that ignores the cancellation, such as one that blocks a thread, runs on, and its result is
+    cancelled. A tool that ignores the cancellation, such as one that blocks a thread, keeps running, and its result is
     dropped.
 
     An object serves one session at a time. After :meth:`aclose` it can be connected again.
@@ -171,7 +171,7 @@ class InProcessMcpServer:
         return run
 
     async def aclose(self) -> None:
-        """End the server, and cancel its calls. This takes at most 5 seconds; calls that need longer keep running."""
+        """Stop the server, and cancel its calls. This takes at most 5 seconds; calls that need longer keep running."""
         self._connected = False
         self._send = None
         self._handshake = None

@@ -40,14 +40,14 @@ CONNECTION_CLOSED = -32000
 #: mcp 2's error code for a cancelled request. JSON-RPC and MCP do not define such a code.
 REQUEST_CANCELLED = -32800
 
-# A type checker sees the installed version, and would report the names of the other one.
+# A type checker sees the installed version, and would report the names of the other version.
 _types: Any = mcp.types
 _message: Any = message
 _exceptions: Any = exceptions
 
 _MAJOR = 2 if hasattr(mcp.types, "jsonrpc_message_adapter") else 1
 
-#: True for mcp 1, which answers a cancelled request immediately, and fails if the handler answers, too. So mcp 1 does
+#: True for mcp 1, which answers a cancelled request immediately, and fails if the handler also answers. So mcp 1 does
 #: not get ``notifications/cancelled``. We cancel the handler's scope instead, and the handler answers that it was
 #: cancelled. mcp 2 gets ``notifications/cancelled``, and drops the handler's answer.
 CANCELS_BY_SCOPE = _MAJOR == 1

@@ -9,11 +9,11 @@
         async for message in traced(session.receive_response()):
             ...
 
-A turn is a span ``invoke_agent``. Its children are a span ``chat`` for each answer of the model, and ``execute_tool``
-for each call of a tool. A subagent is an ``invoke_agent`` below the ``execute_tool`` that started it. Only ``chat``
-spans have token counts, so a sum over all spans counts each token once. Texts, inputs and results are left out, unless
-the environment variable ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` is ``true``, ``SPAN_ONLY`` or
-``SPAN_AND_EVENT``.
+A turn is an ``invoke_agent`` span. Its children are a ``chat`` span for each of the model's answers, and an
+``execute_tool`` span for each tool call. A subagent is an ``invoke_agent`` span below the ``execute_tool`` span that
+started it. Only ``chat`` spans have token counts, so a sum over all spans counts each token once. Texts, inputs and
+results are omitted, unless the environment variable ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` is ``true``,
+``SPAN_ONLY`` or ``SPAN_AND_EVENT``.
 
 A transcript's messages give the same spans as the messages of the stream, as far as both have the same content.
 
@@ -81,7 +81,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound="m.Message | m.InvalidLine")
 
-#: Maximum total length of the content on all open spans, in characters. More content is left out.
+#: Maximum total length of the content on all open spans, in characters. More content is omitted.
 MAX_HELD = 16 * 1024 * 1024
 
 #: A session id, and the id of the tool call that runs the subagent; None for the main conversation.
@@ -347,7 +347,7 @@ class SpanRecorder:
         at = self._time(message.timestamp, now)
         for result in results:
             call = key[0], key_of(result.tool_use_id)
-            if fields_of(message.tool_use_result).get("isAsync") is not True:  # otherwise the subagent still works
+            if fields_of(message.tool_use_result).get("isAsync") is not True:  # otherwise the subagent is still running
                 self._end_agent(call)
                 self._started.pop(call, None)
             tool = self._tools.get(call)

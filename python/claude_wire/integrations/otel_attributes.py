@@ -1,4 +1,4 @@
-"""The spans' attributes, by OpenTelemetry's semantic conventions for generative AI (version 1.41)."""
+"""The spans' attributes, according to OpenTelemetry's semantic conventions for generative AI (version 1.41)."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ ON_SPANS = frozenset(("true", "span_only", "span_and_event"))
 #: Maximum length of a name or id in characters. Longer names and ids are cut.
 NAME_CHARS = 128
 
-#: Maximum length of a text, an input or a result as JSON, in characters. A longer value is left out.
+#: Maximum length of text, input or results as JSON, in characters. A longer value is omitted.
 CONTENT_CHARS = 100_000
 
-#: The largest number that exporters can send: 64 bits with a sign.
+#: The largest number that exporters can send: a signed 64-bit integer.
 MAX_NUMBER = 2**63 - 1
 
 #: The API's three counts of input tokens. Each input token is in exactly one of them.
@@ -62,7 +62,7 @@ def name_of(text: str) -> str:
 
 
 def named(operation: str, about: Mapping[str, str | None]) -> dict[str, str]:
-    """Return a span's attributes. Names in ``about`` get the prefix ``gen_ai.``; None and empty values are left out."""
+    """Return a span's attributes. Names in ``about`` get the prefix ``gen_ai.``; None and empty values are omitted."""
     known = {f"gen_ai.{key}": name_of(value) for key, value in about.items() if value}
     return {"gen_ai.operation.name": operation, "gen_ai.provider.name": "anthropic", **known}
 
@@ -82,7 +82,7 @@ def asked(prompt: str) -> list[dict[str, Any]]:
 
 
 def answered(parts: list[str], stop: str | None) -> str:
-    """Return the value of ``gen_ai.output.messages`` for an answer, as JSON. The parts are JSON, too."""
+    """Return the value of ``gen_ai.output.messages`` for an answer, as JSON. The parts are also JSON."""
     finish = as_json(FINISHES.get(stop or "", stop or "error"))
     return f'[{{"role":"assistant","parts":[{",".join(parts)}],"finish_reason":{finish}}}]'
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 #: * ``data``: one line, or several lines of at most 64 KiB together, with their line feeds. For a line above the limit,
 #:   its first 1024 bytes.
 #: * ``offset``: the number of bytes of the stream before the first line, including a byte order mark.
-#: * ``line_number``: the number of the first line, counted from 1. Blank, skipped and dropped lines count.
+#: * ``line_number``: the 1-based number of the first line. Blank, skipped and dropped lines count.
 #: * ``length``: the length in bytes of a line above the limit, without its line feed; -1 otherwise.
 Block = tuple[bytes | memoryview, int, int, int]
 

@@ -29,7 +29,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def byte_budget() -> int:
-    """Return how many bytes all drains of this process together may keep in memory."""
+    """Return how many bytes this process's drains together may keep in memory."""
     return _limit
 
 
@@ -51,7 +51,7 @@ def set_byte_budget(limit: int) -> None:
 
 
 def count_kept(count: int) -> None:
-    """Add ``count`` bytes, which were read ahead, to the budget's count. A negative number removes bytes."""
+    """Add ``count`` bytes read ahead to the budget's count. A negative number removes bytes."""
     global _kept
     status = lib.cw_budget_count(count)
     if status == lib.CW_ERROR_UNSUPPORTED:

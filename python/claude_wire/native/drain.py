@@ -1,4 +1,4 @@
-"""Drains: a drain empties a pipe while its reader is busy, because a full pipe stops the writer.
+"""Drains: a drain empties a pipe while its reader is busy, because a full pipe blocks the writer.
 
 The Claude Code CLI exits 2 seconds after it has finished, even if its pipe is full, and then its unwritten output is
 lost. :meth:`Drain.read` reads the pipe like ``os.read`` on a non-blocking descriptor. If bytes stay unread for 10 to
@@ -114,11 +114,11 @@ class Drain:
     def read(self) -> bytes | memoryview | None:
         """Return the next bytes of the stream, at most :data:`CHUNK_BYTES`.
 
-        Returns None if no byte is there yet: wait until :meth:`fileno` is readable. Returns ``b""`` at the end of the
+        Returns None if no byte has arrived: wait until :meth:`fileno` is readable. Returns ``b""`` at the end of the
         stream, and in every later call. More than 16 KiB are returned as a memoryview, which the next call releases.
 
         Raises:
-            OSError: reading failed. Every later call raises it, too.
+            OSError: reading failed. Every later call also raises this error.
             ByteBudgetError: the drain paused, with ``overflow="error"``; raised once for each pause. No byte is lost,
                 and the next call continues.
         """
@@ -170,7 +170,7 @@ class Drain:
     def fileno(self) -> int:
         """Return a descriptor to poll, always the same. It is readable when :meth:`read` can return bytes.
 
-        It may also be readable if there is nothing to read: :meth:`read` then returns None.
+        It may be readable even if there is nothing to read: :meth:`read` then returns None.
         """
         return checked(lib.cw_drain_fileno(self._handle))
 
@@ -197,7 +197,7 @@ class Drain:
         """Return the last ``keep_last`` bytes of the stream so far, including bytes that are still in the pipe.
 
         Raises:
-            ValueError: the drain was made without ``keep_last``.
+            ValueError: the drain was created without ``keep_last``.
         """
         if self._keep_last is None:
             raise ValueError("this drain was created without keep_last")
@@ -231,5 +231,5 @@ class Drain:
             self._take_back()
 
 
-# Stop the rescuer thread before the interpreter and the process end.
+# Stop the rescuer thread before the interpreter and the process exit.
 atexit.register(lib.cw_drain_stop, STOP_MILLISECONDS)

@@ -14,7 +14,7 @@ ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
 
 @cache
 def functions() -> dict[str, Any]:
-    """Return the functions by name. Empty if msgspec must decode, or if this module does not know the interpreter.
+    """Return the functions by name. Empty if msgspec must decode, or if this interpreter is not supported.
 
     Raises:
         ValueError: the environment variable has another value.

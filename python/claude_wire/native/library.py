@@ -138,7 +138,7 @@ def _load() -> tuple[FFI, Library]:
     lib = cast("Library", _native.lib)
     try:
         found = lib.cw_abi_version()
-    except AttributeError:  # a library from before there was a version function
+    except AttributeError:  # an old library without a version function
         found = 0
     if found != ABI_VERSION or ffi.sizeof("CwBlock") != BLOCK.size:
         raise ImportError(

@@ -24,8 +24,8 @@ from claude_wire.support.errors import HandleError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: If a call lends more native memory than this, or more blocks, the buffer gives the memory back before it returns.
-#: Otherwise the next call does.
+#: If a call lends more native memory than this, or more blocks, the buffer gives the memory back before the call
+#: returns. Otherwise the next call gives it back.
 LENT_BYTES = 8 * 1024
 LENT_BLOCKS = 32
 
@@ -103,7 +103,7 @@ class LineBuffer:
         # Frees the buffer when this object is collected; None after free(). weakref.finalize would take 1 µs and 500
         # bytes.
         self._owned: Any = ffi.gc(handle, lib.cw_buffer_free_owned)
-        # True while a call uses the buffer. The native library refuses concurrent calls itself, but a call of another
+        # True while a call uses the buffer. The native library refuses concurrent calls itself, but a call from another
         # thread would free the lent memory that this call is copying.
         self._busy = False
         # The struct in which the native library returns blocks. Created on first use: the native reader needs none.
@@ -131,7 +131,7 @@ class LineBuffer:
         return self._blocks(_take, chunk, self.handle, chunk, len(chunk))
 
     def close(self) -> list[Block]:
-        """End the stream, and return its last line if that has no line feed. A new stream begins."""
+        """End the stream, and return its last line if that line has no line feed. A new stream begins."""
         return self._blocks(lib.cw_buffer_close, b"", self.handle)
 
     def unfinished(self) -> bytes | None:

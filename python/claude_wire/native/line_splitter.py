@@ -67,7 +67,7 @@ class LineSplitter:
         return self._take(data)
 
     def close(self) -> list[bytes]:
-        """End the stream, and return its last line if that has no line feed, and lines that were not returned yet.
+        """End the stream, and return its last line if that line has no line feed, and lines that were not returned yet.
 
         The next bytes begin a new stream. Raises like :meth:`feed`; after :class:`LineTooLongError` call it again.
         """

@@ -24,7 +24,7 @@ CHUNK_BYTES = 64 * 1024
 #:   disk is full, the drain pauses until the file is read.
 #: * ``"error"``: it pauses, and the next ``read()`` raises :class:`ByteBudgetError`.
 #:
-#: A task that calls ``read()`` gets bytes even then.
+#: ``read()`` still returns bytes when the budget is used up.
 #:
 #: Only Linux has drains. On other systems nothing reads ahead, and the writer waits when the pipe is full. This is
 #: ``"pause"`` without a budget; the other two values are refused.
@@ -32,7 +32,7 @@ Overflow: TypeAlias = Literal["pause", "spill", "error"]
 
 
 class OverflowArguments(TypedDict, total=False):
-    """The arguments of public functions from which they create :class:`DrainOptions`."""
+    """The keyword arguments from which public functions create :class:`DrainOptions`."""
 
     overflow: Overflow
     spill_limit: int
@@ -81,13 +81,13 @@ class DrainStats(NamedTuple):
     bytes_rescued: int
     """The number of bytes that the rescuer thread read because the reader was busy or because there is no reader."""
     rescues: int
-    """How often the rescuer thread began to read while the queue was empty."""
+    """How many times the rescuer thread began to read while the queue was empty."""
     pauses: int
-    """How often the drain paused: the budget, the limit of its file, or the memory was used up."""
+    """How many times the drain paused because the budget, its file's limit or the memory was used up."""
     bytes_spilled: int
     """The number of bytes written to a file."""
     spill_errors: int
-    """How often a file could not be created, or a write was incomplete."""
+    """How many times a file could not be created, or a write was incomplete."""
     bytes_discarded: int
     """The number of bytes dropped after ``discard()``, or because of ``keep_last``."""
     bytes_queued: int

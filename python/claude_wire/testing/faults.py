@@ -5,7 +5,7 @@ Positions are bytes and lines of ``recording.stdout``. Lines that the player add
 
 A fault after a byte happens as soon as this byte is written, even if the next byte waits for input. A fault before a
 line, or at byte 0, happens when the line is due, after the input that the line waits for. Several faults at the same
-place happen in the given order: if the first of them waits for a line, the others wait, too.
+position happen in the given order: if the first fault waits for a line, the others also wait.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class FloodStderr(_Checked):
 class IgnoreTerm(_Checked):
     """Ignore SIGTERM, and stay alive for ``seconds`` after writing the output and reading the whole input.
 
-    The time limit ends the process if a host does not kill it.
+    The process exits after this time if the host does not kill it.
     """
 
     seconds: float = 60.0
@@ -105,7 +105,7 @@ class IgnoreTerm(_Checked):
 
 @dataclass(frozen=True)
 class HoldStdout(_Checked):
-    """Leave a child process that keeps the standard output open for ``seconds`` after the stand-in ends."""
+    """Leave a child process that keeps the standard output open for ``seconds`` after the stand-in exits."""
 
     seconds: float
 
@@ -137,7 +137,7 @@ class WriteFirst:
 
 @dataclass(frozen=True)
 class Silence(_Checked):
-    """Write nothing. The stand-in ends when its input ends, or after ``seconds`` if the prompt was an argument."""
+    """Write nothing. The stand-in exits when its input ends, or after ``seconds`` if the prompt was an argument."""
 
     seconds: float = 60.0
 
@@ -146,8 +146,8 @@ class Silence(_Checked):
 class GiveUp(_Checked):
     """Exit with the recorded code, without writing the rest, if the host does not read the output for ``seconds``.
 
-    The CLI exits like this 2 seconds after it finished, if its prompt was an argument or its input has ended. While the
-    input is open, the CLI waits, and so does the stand-in.
+    The CLI exits like this 2 seconds after it has finished, if its prompt was an argument or its input has ended. While
+    the input is open, the CLI waits, and so does the stand-in.
     """
 
     seconds: float = 2.0

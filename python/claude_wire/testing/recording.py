@@ -141,7 +141,7 @@ class Recording:
 
     @cached_property
     def exit_code(self) -> int:
-        """The CLI's exit code. After a signal, minus the signal number. 0 if the exit code was not recorded."""
+        """The CLI's exit code; minus the signal number if a signal killed the CLI; 0 if it was not recorded."""
         return _files.exit_code_of(self.files)
 
 

@@ -30,12 +30,12 @@ class Replay:
     of request from elsewhere in the recording, or with an empty success. After its input ends, the child plays the rest
     without waiting.
 
-    The child has as many turns as were recorded. It does not answer more prompts: in a test, set a time limit, such as
+    The child plays only the recorded turns. It does not answer more prompts: in a test, set a time limit, such as
     ``anyio.fail_after(10)``. If several prompts were recorded before the first result, the child waits for all of them.
     :meth:`~claude_wire.Session.ask` would then wait forever, because it sends one prompt at a time.
 
     With ``--input-format stream-json``, the child waits for a first prompt even if the recorded CLI got its prompt as
-    an argument, and ends when its input ends. With ``--print`` or another format, it does not wait for input. Without
+    an argument, and exits when its input ends. With ``--print`` or another format, it does not wait for input. Without
     these flags, it reads input if the recorded CLI did. So a host with a ``can_use_tool`` can run
     ``[*Replay(...).argv(), "--permission-prompt-tool", "stdio"]``. At the end, the child writes the recorded standard
     error and exits with the recorded code. Like the CLI, it exits with code 1 after an input line that is not JSON,

@@ -85,7 +85,7 @@ def messages(
     Args:
         leaf: the last uuid of the branch; None: the active branch.
         subagents: include the messages of subagents. Their files are loaded one by one.
-        max_bytes: size in bytes above which a subagent's file is skipped, like a missing file.
+        max_bytes: maximum size of a subagent's file in bytes. A larger file is skipped, like a missing one.
 
     Raises:
         KeyError: there is no such leaf.

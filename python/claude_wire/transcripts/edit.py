@@ -79,7 +79,7 @@ def fork_session(
 ) -> Path:
     """Copy a session to a new file in the same folder, with new uuids.
 
-    Returns the path of the new file: its name is the id of the new session and ``.jsonl``. Messages of subagents and
+    Returns the path of the new file: its name is the new session's id followed by ``.jsonl``. Messages of subagents and
     backups of files are not copied.
 
     Args:

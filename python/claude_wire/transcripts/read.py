@@ -1,4 +1,4 @@
-"""Read a file that is either the output of the CLI or a transcript on disk. The first lines show which of the two."""
+"""Read a file that is either the output of the CLI or a transcript on disk. The first lines show which one it is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LineReader(Reader[Record | Message | InvalidLine]):
     """A :class:`~claude_wire.streams.Reader` that detects what kind of file it reads. :func:`read` returns it.
 
     Attributes:
-        dialect: ``"transcript"`` if the reader gives records, ``"stream"`` if it gives messages.
+        dialect: ``"transcript"`` if the reader yields records, ``"stream"`` if it yields messages.
     """
 
     __slots__ = ("dialect",)
@@ -45,8 +45,8 @@ class LineReader(Reader[Record | Message | InvalidLine]):
 def read(source: Source, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> LineReader:
     """Iterate over a transcript's records, or over the messages in the CLI's output, in constant memory.
 
-    ``dialect`` of the result says which of the two the file is. The call reads the first lines to detect it; the other
-    lines are read during the iteration. A line that is not one JSON object is an ``InvalidLine``, with its number and
+    The result's ``dialect`` says which of the two the file is. The call reads the first lines to detect the dialect;
+    the iteration reads the other lines. A line that is not one JSON object is an ``InvalidLine``, with its number and
     its offset.
 
     Args:

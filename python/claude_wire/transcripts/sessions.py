@@ -30,7 +30,7 @@ from claude_wire.transcripts.records.state import (
 #: How many bytes to read at the beginning and at the end of a file.
 END_BYTES = 64 * 1024
 
-#: Maximum length of a title or prompt in characters. A longer text is cut.
+#: Maximum length of a title or prompt in characters. Longer titles and prompts are truncated.
 MAX_CHARS = 1000
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -69,8 +69,8 @@ class SessionInfo(NamedTuple):
     first_prompt: str | None
     """The text of the first prompt.
 
-    It is the name of the first command, such as ``/clear``, if the beginning of the file has no other prompt. None if
-    it has neither.
+    If the beginning of the file has only commands, this is the name of the first command, such as ``/clear``. None if
+    the beginning has neither.
     """
     last_prompt: str | None
     """The text of the last prompt; None if the end of the file does not contain it."""
@@ -86,7 +86,7 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
         newest_first: order the sessions by the time of their last record, the newest first. False: order them by their
             paths.
 
-    A file that is missing, cannot be read, or is not a regular file is left out. Titles and prompts have at most 1,000
+    A file that is missing, cannot be read, or is not a regular file is omitted. Titles and prompts have at most 1,000
     characters. Times are in UTC.
 
     Raises:
@@ -201,7 +201,7 @@ def _times(records: Lines) -> Iterator[datetime]:
 def _first_prompt(records: Iterable[UserRecord]) -> str | None:
     """Return the first text that a user typed, otherwise the name of the first command.
 
-    The rule is that of ``_extract_first_prompt_from_head`` in claude-agent-sdk.
+    The rule is the same as in ``_extract_first_prompt_from_head`` in claude-agent-sdk.
     """
     command = None
     for record in records:

@@ -64,11 +64,11 @@ class Permission(NamedTuple):
     tool: str | None
     """The tool's name; None if the call is not in the file."""
     allowed: bool | None
-    """True if the call was allowed; None if the record does not say so."""
+    """True if the call was allowed; None if the record does not say."""
     outcome: PermissionOutcome | None
-    """Who decided, and why; None if the record does not say so."""
+    """Who decided, and why; None if the record does not say."""
     denial: str | None
-    """Why the call was not allowed, as :attr:`UserRecord.toolDenialKind`; None if the record does not say so."""
+    """Why the call was not allowed, as :attr:`UserRecord.toolDenialKind`; None if the record does not say."""
 
 
 class SubagentMeta(Wire, kw_only=True, frozen=True):
@@ -106,7 +106,7 @@ class SubagentMeta(Wire, kw_only=True, frozen=True):
     spawnedWithWorktree: bool | None = None
     """True if the CLI created the worktree for the subagent."""
     finished: bool | None = None
-    """True if the subagent ended."""
+    """True if the subagent has ended."""
 
 
 class Subagent(NamedTuple):
@@ -129,7 +129,7 @@ class Transcript:
 
     Args:
         lines: the output of ``Decoder(Record)``.
-        path: the session's file. Subagents are searched in the folder of the same name. None: without subagents.
+        path: the session's file. The folder with the same name contains the subagents. None: no subagents.
 
     Attributes:
         path: the session's file, or None.
@@ -162,8 +162,8 @@ class Transcript:
 
         Raises:
             OSError: the file cannot be read, or is not a regular file.
-            ValueError: the file is larger than ``max_bytes``, or grows above it while it is read; or the file is the
-                output of a CLI.
+            ValueError: the file is larger than ``max_bytes``, or grows beyond that limit during reading; or the file is
+                the CLI's output.
         """
         head = Head()
         try:
@@ -186,7 +186,7 @@ class Transcript:
         )
 
     def branch(self, leaf: str | None = None, *, logical: bool = True) -> list[Node]:
-        """Return the records of the active branch, or of the one that ends with ``leaf``; see :meth:`Tree.branch`."""
+        """Return the records of the active branch, or of the branch ending with ``leaf``; see :meth:`Tree.branch`."""
         return self.tree.branch(leaf, logical=logical)
 
     @cached_property
@@ -234,7 +234,7 @@ class Transcript:
 
         The files are ``SESSION/subagents/agent-ID.meta.json``, in the folder of the session's file. A fork has no such
         files. The meta file of a skill's subagent (``context: fork``) does not name the tool call. Such a call is found
-        by the tool result that names the subagent, so only after the skill ended.
+        only after the skill has ended, by the tool result that names the subagent.
         """
         if self.path is None:
             return {}

@@ -51,8 +51,8 @@ MAIN = 4
 def _rank(node: Node) -> int:
     """Return how well a record shows the active branch, from 1 to :data:`MAIN`, or 0 if it is not a message.
 
-    Messages of subagents, which older CLIs wrote into the file of the session, rank lower than other messages. So do
-    texts that the CLI adds (``isMeta``), which may follow a message of an abandoned branch.
+    Messages of subagents, which older CLIs wrote into the file of the session, rank lower than other messages. So does
+    text that the CLI adds (``isMeta``), which may follow a message of an abandoned branch.
     """
     if isinstance(node, AttachmentRecord):
         return (2 if node.isSidechain else MAIN) if node.message is not None else 0
@@ -111,7 +111,7 @@ class Tree:
         """Return the uuid of the active branch's last record.
 
         Lines are not always in the order of the conversation: results of parallel calls are written in the order in
-        which the tools end, and a subagent's answer may be written before its parent. So the newest message decides
+        which the tools finish, and a subagent's answer may be written before its parent. So the newest message decides
         which branch is active, and the tree decides where the branch ends.
 
         Args:
@@ -241,7 +241,7 @@ class Tree:
         return [self.nodes[uuid] for uuid in sorted(places, key=places.__getitem__)]
 
     def _strays(self, branch: Iterable[str]) -> dict[str, str]:
-        """Return uuid of a tool result whose parent is not its call -> uuid of the call, for the calls of a branch.
+        """Map each tool result's uuid to its call's uuid, for calls of a branch whose result has another parent.
 
         This finds results only for calls that have no result on the branch, and whose id is in no other answer. A
         result below its call in the tree does not count, because it belongs to another branch.
@@ -296,7 +296,7 @@ class Tree:
         return isinstance(after, UserRecord) and bool(after.tool_results)
 
     def _beside(self, answer: AssistantRecord, uuid: str, taken: Container[str]) -> Iterator[str]:
-        """Yield the records of an answer that are not on the path: blocks, tool results, and additions of the CLI."""
+        """Yield the records of an answer that are not on the path: blocks, tool results, and additions by the CLI."""
         seen = {uuid}
         waiting = [uuid]
         while waiting:

@@ -154,7 +154,7 @@ def flags_of(files: Mapping[str, bytes]) -> list[str]:
 
 
 def exit_code_of(files: Mapping[str, bytes]) -> int:
-    """Return the recorded exit code; minus the signal number, as in :mod:`subprocess`, or 0 if none was recorded."""
+    """Return the recorded exit code: negative for a signal, as in :mod:`subprocess`; 0 if none was recorded."""
     code = _json_file(files, "exit.json").get("rc")
     return code if isinstance(code, int) else 0
 

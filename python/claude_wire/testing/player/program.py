@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, NoReturn
 
-#: The number of SIGKILL. ``signal.SIGKILL`` does not exist on Windows, where os.kill() with 9 also ends a process.
+#: The number of SIGKILL. ``signal.SIGKILL`` does not exist on Windows, where os.kill() with 9 also terminates a
+#: process.
 KILL = 9
 
 #: The CLI version that the player imitates. ``--version`` prints it if the recording does not contain a version.
@@ -152,7 +153,7 @@ class Player:
         while self._events and self._events[0][0] < self._played_bytes:
             event = self._events.pop(0)
             # The played line may be shorter or longer than the recorded line, because ids differ in length. It is empty
-            # if the player leaves out an answer.
+            # if the player omits an answer.
             at = max(event[0] - begin, 0)
             if live[:at]:
                 self._output.write(live[:at])
@@ -194,7 +195,7 @@ class Player:
     def _answer(self, line: Line) -> None:
         """Answer a request that was not recorded at this place.
 
-        The answer is one to the same subtype elsewhere in the recording, or an empty success.
+        The answer is a recorded answer to the same subtype, or an empty success.
         """
         if "Silence" in self._settings:
             return
@@ -271,7 +272,7 @@ def _exit_by_signal(number: int, frame: object) -> None:
 
 
 def _hold_stdout(seconds: float) -> None:
-    """Fork a child that keeps standard output open for ``seconds`` after this process ends, even by SIGKILL."""
+    """Fork a child that keeps standard output open for ``seconds`` after this process exits, even by SIGKILL."""
     alive, held = os.pipe()
     if os.fork() == 0:
         os.close(held)

@@ -322,10 +322,10 @@ class QueuedCommand(Wire, tag_field="type", tag="queued_command", kw_only=True, 
     timestamp: str | None = None
     """When the record was written, in ISO 8601."""
     isMeta: bool | None = None
-    """True for a text that the CLI wrote for the model."""
+    """True for text that the CLI wrote for the model."""
     hostsOwnTurn: bool | None = None
     imagePasteIds: list[int] | None = None
-    """The numbers of the images in the prompt, from 1."""
+    """The 1-based numbers of the images in the prompt."""
     toolsUsedDelta: list[str] | None = None
     """The tools that were used since the last :class:`ToolsUsedRecord`."""
     usage: dict[str, Any] | None = None

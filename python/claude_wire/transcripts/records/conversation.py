@@ -28,7 +28,7 @@ class PermissionOutcome(Wire, kw_only=True, frozen=True):
     decision: str
     # one of config, hook, user_temporary, user_permanent, user_reject
     source: str | None = None
-    """Who decided: the settings, a hook, or the user, for once or for good."""
+    """Who decided: the settings, a hook, or the user, once or permanently."""
     # one of once
     grantScope: str | None = None
     """How long the user's permission is valid."""
@@ -40,16 +40,16 @@ class PermissionOutcome(Wire, kw_only=True, frozen=True):
     """The kind of reason."""
     # one of cliArg, session, policySettings
     ruleSource: str | None = None
-    """The place of the rule that decided."""
+    """Where the deciding rule is defined."""
 
 
 class TurnPosition(Wire, kw_only=True, frozen=True):
     """A prompt's number in the CLI's process, and its turn's number in the session."""
 
     promptIndex: int | None = None
-    """The prompt's number in the CLI's process, from 0."""
+    """The prompt's 0-based number in the CLI's process."""
     turnIndex: int | None = None
-    """The turn's number in the session, from 1."""
+    """The turn's 1-based number in the session."""
 
 
 class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
@@ -71,7 +71,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     turnCompanion: bool | None = None
     """True for an addition to a prompt, such as the text of the command that the prompt names."""
     imagePasteIds: list[int] | None = None
-    """The numbers of the images in the prompt, from 1."""
+    """The 1-based numbers of the images in the prompt."""
     queueSkipAttachments: bool | None = None
     """Observed: true for a task notification, and for the reminder before it."""
     summarizedTurnPromptUuids: list[str] | None = None
@@ -81,7 +81,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     mcpMeta: dict[str, Any] | None = None
     """The parts of an MCP result outside its content: ``_meta``, ``structuredContent``, ``resourceLinks``."""
     mcpCallNotReadOnly: str | None = None
-    """Why an MCP call does not count as read-only: ``no_hint`` if the tool does not say so."""
+    """Why an MCP call does not count as read-only: ``no_hint`` if the tool has no read-only hint."""
     # one of interrupted, user-rejected, permission-rule, automode-unavailable
     toolDenialKind: str | None = None
     """Why the call was not allowed; None if it was allowed."""
@@ -170,7 +170,7 @@ class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
     serverClassifierRequest: str | None = None
     """Observed: a UUID, the same on all records of an answer; usually absent."""
     apiBlockIndex: int | None = None
-    """The block's index in the answer, from 0."""
+    """The block's 0-based index in the answer."""
     requestId: str | None = None
     """The API's request id."""
     error: str | None = None

@@ -47,7 +47,7 @@ class AiTitleRecord(Record, tag="ai-title", kw_only=True, frozen=True):
 
 
 class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
-    """A request to the API, which has hashes in place of its messages.
+    """A request to the API, with hashes in place of its messages.
 
     The messages are the first ``keep`` messages of the request ``base``, followed by those in ``tail``.
     """
@@ -151,7 +151,7 @@ class CustomTitleRecord(Record, tag="custom-title", kw_only=True, frozen=True):
 class TagRecord(Record, tag="tag", kw_only=True, frozen=True):
     """A tag from the user."""
 
-    # Not called `tag`, because that is a keyword for Structs. The key on the wire is `tag`.
+    # Not called `tag`, because that name is a keyword argument of Struct classes. The key on the wire is `tag`.
     label: str = msgspec.field(name="tag")
     """The tag; empty if the user removed the tag. The key on the wire is ``tag``."""
 

@@ -46,7 +46,7 @@ class ApiErrorRecord(SystemRecord, kw_only=True, frozen=True):
     retryInMs: Number | None = None
     """Milliseconds until the retry."""
     retryAttempt: int | None = None
-    """The number of this retry, from 1."""
+    """The 1-based number of this retry."""
     maxRetries: int | None = None
     """How many retries the CLI makes before it gives up."""
     source: str | None = None
