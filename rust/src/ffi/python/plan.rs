@@ -25,29 +25,19 @@ use crate::typed::Reader;
 pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
     let classes = index_at(additions, 0)?;
     let first_kind = index_at(additions, 1)?;
-    let kinds = items_at(additions, 2)?
-        .iter()
-        .map(kind)
-        .collect::<Option<Vec<_>>>()?;
-    let mut shapes = Vec::new();
-    for row in items_at(additions, 3)? {
-        shapes.push((
-            index_at(&row, 0)?,
-            shape(&mut reader.builder, &item(&row, 1)?)?,
-        ));
-    }
-    let tops = items_at(additions, 4)?
-        .iter()
-        .map(top)
-        .collect::<Option<Vec<_>>>()?;
-    let open_types = items_at(additions, 5)?
-        .iter()
-        .map(bytes)
-        .collect::<Option<Vec<_>>>()?;
-    let unknown = match optional(item(additions, 6)?) {
-        Some(row) => Some((item(&row, 0)?, item(&row, 1)?, item(&row, 2)?)),
-        None => None,
-    };
+    let kinds = each_at(additions, 2, kind)?;
+    let shapes = each_at(additions, 3, |row| {
+        let builder = &mut reader.builder;
+        Some((
+            index_at(row, 0)?,
+            optional_at(row, 1, |it| shape(builder, it))?,
+        ))
+    })?;
+    let tops = each_at(additions, 4, top)?;
+    let open_types = each_at(additions, 5, bytes)?;
+    let unknown = optional_at(additions, 6, |row| {
+        Some((item(row, 0)?, item(row, 1)?, item(row, 2)?))
+    })?;
     reader.change_plan(|plan: &mut Plan<Object, StructClass>| {
         plan.classes.resize_with(classes, || Class::Unplanned);
         plan.kinds.truncate(first_kind);
@@ -57,7 +47,7 @@ pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
             if !matches!(plan.classes.get(id), Some(Class::Unplanned)) {
                 continue;
             }
-            plan.classes[id] = match shape {
+            plan.classes[id] = match shape.flatten() {
                 None => Class::Refused,
                 Some((class, tag, fields, required, extra)) => {
                     let start = plan.fields.len();
@@ -90,45 +80,31 @@ fn kind(row: &Object) -> Option<Kind<Object>> {
         })
     };
     Some(Kind {
-        may_be: u32::try_from(int_at(row, 0)?).ok()?,
+        may_be: u32::try_from(index_at(row, 0)?).ok()?,
         item: index_at(row, 1)?,
-        classes: items_at(row, 2)?
-            .iter()
-            .map(member)
-            .collect::<Option<_>>()?,
-        words: items_at(row, 4)?
-            .iter()
-            .map(|row| Some((bytes_at(row, 0)?, item(row, 1)?)))
-            .collect::<Option<_>>()?,
-        unknown: match optional(item(row, 5)?) {
-            Some(row) => Some((item(&row, 0)?, item(&row, 1)?)),
-            None => None,
-        },
+        classes: each_at(row, 2, member)?,
+        words: each_at(row, 4, |row| Some((bytes_at(row, 0)?, item(row, 1)?)))?,
+        unknown: optional_at(row, 5, |row| Some((item(row, 0)?, item(row, 1)?)))?,
         tag_key,
     })
 }
 
 type ShapeParts = (StructClass, Vec<u8>, Vec<Field>, u128, Option<usize>);
 
-#[allow(clippy::option_option)] // `None` is a row of another form, `Some(None)` a class that plans.py has refused.
+/// Returns the parts of a planned class: `Some(None)` if it has more than 128 fields, and `None` if `row` has another form.
+#[allow(clippy::option_option)] // The doc comment says what both mean.
 fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
-    let Some(row) = optional(row.clone()) else {
-        return Some(None);
-    };
-    let rows = items_at(&row, 3)?;
+    let rows = items_at(row, 3)?;
     if rows.len() > 128 {
         return Some(None);
     }
-    let words = index_at(&row, 1)?;
+    let words = index_at(row, 1)?;
     // A required field contains None until the reader has read its value.
     let mut defaults = vec![Some(none()); words.checked_sub(HEADER)?];
     let mut required = 0;
     let mut field = |(index, row): (usize, &Object)| {
         let slot = index_at(row, 2)?;
-        let kind = match optional(item(row, 1)?) {
-            Some(kind) => Some(usize::try_from(int(&kind)).ok()?),
-            None => None,
-        };
+        let kind = optional_at(row, 1, index_of)?;
         if kind.is_some() {
             let place = defaults.get_mut(slot.checked_sub(HEADER)?)?;
             match items_at(row, 3)?.pop() {
@@ -141,16 +117,13 @@ fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     };
     let fields = rows.iter().enumerate().map(&mut field);
     let fields = fields.collect::<Option<_>>()?;
-    let extra = match optional(item(&row, 4)?) {
-        Some(slot) => Some(usize::try_from(int(&slot)).ok()?),
-        None => None,
-    };
+    let extra = optional_at(row, 4, index_of)?;
     if extra.is_some_and(|slot| !(HEADER..words).contains(&slot)) {
         return None;
     }
     Some(Some((
-        python.class(item(&row, 0)?, defaults),
-        bytes_at(&row, 2)?,
+        python.class(item(row, 0)?, defaults),
+        bytes_at(row, 2)?,
         fields,
         required,
         extra,
@@ -160,10 +133,7 @@ fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
 fn top(row: &Object) -> Option<Top> {
     Some(Top {
         tag: bytes_at(row, 0)?,
-        subtype: match optional(item(row, 1)?) {
-            Some(subtype) => Some(bytes(&subtype)?),
-            None => None,
-        },
+        subtype: optional_at(row, 1, bytes)?,
         class: index_at(row, 2)?,
     })
 }
@@ -200,28 +170,43 @@ pub fn items_at(tuple: &Object, index: Size) -> Option<Vec<Object>> {
     items(&item(tuple, index)?)
 }
 
-fn optional(object: Object) -> Option<Object> {
-    (object.pointer() != api()._Py_NoneStruct).then_some(object)
+/// Calls `read` with each item of the tuple at an index of `tuple`. Returns `None` if one call does.
+fn each_at<T>(
+    tuple: &Object,
+    index: Size,
+    read: impl FnMut(&Object) -> Option<T>,
+) -> Option<Vec<T>> {
+    items_at(tuple, index)?.iter().map(read).collect()
 }
 
-fn int(object: &Object) -> i64 {
-    // SAFETY: see `api`. For an object that is not an int, it raises an exception and returns -1.
-    unsafe {
-        let value = (api().PyLong_AsLongLong)(object.pointer());
-        if value == -1 {
-            (api().PyErr_Clear)();
-        }
-        value
+/// Calls `read` with the item at an index of a tuple. Returns `Some(None)` for Python's None.
+#[allow(clippy::option_option)] // `None` is an error, as everywhere in this module.
+fn optional_at<T>(
+    tuple: &Object,
+    index: Size,
+    read: impl FnOnce(&Object) -> Option<T>,
+) -> Option<Option<T>> {
+    let item = item(tuple, index)?;
+    if item.pointer() == api()._Py_NoneStruct {
+        return Some(None);
     }
+    read(&item).map(Some)
 }
 
-fn int_at(tuple: &Object, index: Size) -> Option<i64> {
-    Some(int(&item(tuple, index)?))
+/// Returns the value of an int; `None` if it is negative or the object is not an int.
+fn index_of(object: &Object) -> Option<usize> {
+    // SAFETY: see `api`. For an object that is not an int, `PyLong_AsLongLong` raises an exception and returns -1.
+    let value = unsafe { (api().PyLong_AsLongLong)(object.pointer()) };
+    if value == -1 {
+        // SAFETY: see `api`.
+        unsafe { (api().PyErr_Clear)() };
+    }
+    usize::try_from(value).ok()
 }
 
 /// Returns the int at an index of a tuple; `None` if it is negative or not an int.
 pub fn index_at(tuple: &Object, index: Size) -> Option<usize> {
-    usize::try_from(int_at(tuple, index)?).ok()
+    index_of(&item(tuple, index)?)
 }
 
 fn bytes(object: &Object) -> Option<Vec<u8>> {
