@@ -18,12 +18,14 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_ulong, c_void, CStr};
-use std::mem::MaybeUninit;
 
 /// A `PyObject *`.
 pub type Pointer = *mut c_void;
 /// A `Py_ssize_t`.
 pub type Size = isize;
+
+/// The C type of a function that CPython calls with the object that the function is bound to, and at most one argument.
+pub type Function = unsafe extern "C" fn(Pointer, Pointer) -> Pointer;
 
 /// A `PyMethodDef`.
 #[repr(C)]
@@ -31,14 +33,35 @@ pub struct Method {
     /// The name.
     pub name: *const c_char,
     /// The function.
-    pub function: unsafe extern "C" fn(Pointer, Pointer) -> Pointer,
+    pub function: Function,
     /// The calling convention.
     pub flags: c_int,
-    /// The docstring.
+    /// The docstring, or null.
     pub doc: *const c_char,
 }
 
-// SAFETY: no code writes to a method, and its pointers are addresses of static data.
+impl Method {
+    /// Describes a function without arguments (`METH_NOARGS`). CPython passes null as the second pointer.
+    pub const fn takes_none(name: &'static CStr, function: Function) -> Self {
+        Self::new(name, function, 4)
+    }
+
+    /// Describes a function with one positional argument (`METH_O`).
+    pub const fn takes_one(name: &'static CStr, function: Function) -> Self {
+        Self::new(name, function, 8)
+    }
+
+    const fn new(name: &'static CStr, function: Function, flags: c_int) -> Self {
+        Self {
+            name: name.as_ptr(),
+            function,
+            flags,
+            doc: std::ptr::null(),
+        }
+    }
+}
+
+// SAFETY: no code writes to a method, and its pointers are null or addresses of static data.
 unsafe impl Sync for Method {}
 
 /// A `Py_buffer`, whose layout is part of the stable ABI.
@@ -175,18 +198,37 @@ pub enum Counting {
     Functions,
 }
 
-struct Cell(UnsafeCell<MaybeUninit<Api>>);
+/// A static value; `None` until it is set. The state of a native function is in a static, because only a function without a bound object can
+/// be pickled by name.
+pub struct Cell<T>(pub UnsafeCell<Option<T>>);
 
-// SAFETY: `load` writes it, with the interpreter's lock held, before anything reads it.
-unsafe impl Sync for Cell {}
+// SAFETY: the value is read and written only while this thread holds the interpreter's lock.
+unsafe impl<T> Sync for Cell<T> {}
 
-static API: Cell = Cell(UnsafeCell::new(MaybeUninit::uninit()));
+impl<T> Cell<T> {
+    pub const fn new() -> Self {
+        Self(UnsafeCell::new(None))
+    }
+
+    /// Replaces the value.
+    ///
+    /// # Safety
+    ///
+    /// This thread must hold the interpreter's lock, and no reference to the old value may be used after this call.
+    pub unsafe fn replace(&self, value: T) {
+        // SAFETY: the caller guarantees it. Dropping the old value may run other code, so it is dropped last.
+        let before = unsafe { (*self.0.get()).replace(value) };
+        drop(before);
+    }
+}
+
+static API: Cell<Api> = Cell::new();
 
 /// Returns the functions and layouts that [`load`] found.
 #[inline(always)]
 pub fn api() -> &'static Api {
-    // SAFETY: each caller runs after `load` returned true, so `load` has written the cell; see the invariants of this module.
-    unsafe { (*API.0.get()).assume_init_ref() }
+    // SAFETY: each caller runs after `load` returned true, so `load` has set the value; see the invariants of this module.
+    unsafe { (*API.0.get()).as_ref().unwrap_unchecked() }
 }
 
 /// Keeps this library loaded until the process ends. While the interpreter shuts down, it may call or free the library's functions after
@@ -263,7 +305,7 @@ pub unsafe fn load() -> bool {
         api.containers = probe_containers(&api, minor);
         api.wide_characters = probe_wide_characters(&api);
         api.counting = probe_counting(&api, minor);
-        (*API.0.get()).write(api);
+        API.replace(api);
     }
     true
 }

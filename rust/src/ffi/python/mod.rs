@@ -40,68 +40,28 @@ struct State {
 const READER: &CStr = c"claude_wire.reader";
 const FEEDER: &CStr = c"claude_wire.feed";
 
-const TAKES_ONE: i32 = 8;
-const TAKES_NONE: i32 = 4;
+/// The functions that [`install`] puts into the dict, except [`NEW_WRITER`].
+static FUNCTIONS: [Method; 7] = [
+    Method::takes_none(c"new_reader", new_reader),
+    Method::takes_one(c"slots_of", slots_of),
+    Method::takes_one(c"new_feed_method", public::new_feed_method),
+    Method::takes_one(c"new_decode", public::new_decode),
+    Method::takes_one(c"new_peek", peek::new_peek),
+    Method::takes_one(c"lines_with_ends", split::lines_with_ends),
+    Method::takes_one(c"bare_lines", split::bare_lines),
+];
 
-static NEW_READER: Method = Method {
-    name: c"new_reader".as_ptr(),
-    function: new_reader,
-    flags: TAKES_NONE,
-    doc: c"new_reader() -> (change_plan, read_line, wanted, stop, new_feed, serve_decode): the functions of a new reader.".as_ptr(),
-};
+static NEW_WRITER: Method = Method::takes_one(c"new_writer", write::new_writer);
 
-static SLOTS_OF: Method = Method {
-    name: c"slots_of".as_ptr(),
-    function: slots_of,
-    flags: TAKES_ONE,
-    doc: c"slots_of((instance, words, values)) -> slots: for each value, the index of the word of the instance that holds it, or -1.".as_ptr(),
-};
-
-static CHANGE_PLAN: Method = Method {
-    name: c"change_plan".as_ptr(),
-    function: change_plan,
-    flags: TAKES_ONE,
-    doc:
-        c"change_plan(additions) -> bool: adds to the plan of the reader; False while the reader is busy."
-            .as_ptr(),
-};
-
-static READ_LINE: Method = Method {
-    name: c"read_line".as_ptr(),
-    function: read_line,
-    flags: TAKES_ONE,
-    doc: c"read_line(line) -> message, or None if msgspec has to decode the line. Bytes or str, with or without the line feed.".as_ptr(),
-};
-
-static WANTED: Method = Method {
-    name: c"wanted".as_ptr(),
-    function: wanted,
-    flags: TAKES_NONE,
-    doc: c"wanted() -> the class to plan for the last line of read_line, or -1; -2 after a bug."
-        .as_ptr(),
-};
-
-static STOP: Method = Method {
-    name: c"stop".as_ptr(),
-    function: stop,
-    flags: TAKES_NONE,
-    doc: c"stop(): the reader reads nothing more.".as_ptr(),
-};
-
-static NEW_FEED: Method = Method {
-    name: c"new_feed".as_ptr(),
-    function: new_feed,
-    flags: TAKES_ONE,
-    doc: c"new_feed(handle) -> a capsule for the method `feed`: it names this line buffer and this reader."
-        .as_ptr(),
-};
-
-static SERVE_DECODE: Method = Method {
-    name: c"serve_decode".as_ptr(),
-    function: serve_decode,
-    flags: TAKES_NONE,
-    doc: c"serve_decode(): from now on the function `decode` uses this reader.".as_ptr(),
-};
+/// The functions of a reader, in the order in which `new_reader` returns them.
+static READER_FUNCTIONS: [Method; 6] = [
+    Method::takes_one(c"change_plan", change_plan),
+    Method::takes_one(c"read_line", read_line),
+    Method::takes_none(c"wanted", wanted),
+    Method::takes_none(c"stop", stop),
+    Method::takes_one(c"new_feed", new_feed),
+    Method::takes_none(c"serve_decode", serve_decode),
+];
 
 /// Puts the functions into the Python dict at the address `dict`. Returns false if the interpreter is not a known CPython.
 ///
@@ -116,20 +76,9 @@ pub unsafe fn install(dict: u64) -> bool {
         };
         let is_known = load() && keep_loaded();
         if is_known {
-            let writer = write::can_read().then_some(&write::NEW_WRITER);
-            let methods = [
-                &NEW_READER,
-                &SLOTS_OF,
-                &public::NEW_FEED_METHOD,
-                &public::NEW_DECODE,
-                &peek::NEW_PEEK,
-                &split::LINES_WITH_ENDS,
-                &split::BARE_LINES,
-            ];
-            for method in methods.into_iter().chain(writer) {
-                let function =
-                    Object::owned((api().PyCFunction_NewEx)(method, null_mut(), null_mut()));
-                if let Some(function) = function {
+            let writer = write::can_read().then_some(&NEW_WRITER);
+            for method in FUNCTIONS.iter().chain(writer) {
+                if let Some(function) = builtin(method, None, None) {
                     #[allow(clippy::cast_possible_truncation)] // An address has 64 bits here.
                     let dict = dict as usize as Pointer;
                     (api().PyDict_SetItemString)(dict, method.name, function.pointer());
@@ -162,6 +111,7 @@ fn body(run: impl FnOnce() -> Option<Object>) -> Pointer {
     )
 }
 
+/// `new_reader()`: returns a tuple of the [`READER_FUNCTIONS`] of a new reader.
 unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
     body(|| {
         let state = State {
@@ -174,16 +124,9 @@ unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
             wanted: -1,
         };
         let capsule = capsule(state, READER, drop_reader)?;
-        let methods = [
-            &CHANGE_PLAN,
-            &READ_LINE,
-            &WANTED,
-            &STOP,
-            &NEW_FEED,
-            &SERVE_DECODE,
-        ];
-        let bound = methods.map(|method| bound(method, &capsule));
-        tuple(bound.into_iter().collect::<Option<Vec<_>>>()?)
+        let functions = READER_FUNCTIONS.each_ref();
+        let functions = functions.map(|method| builtin(method, Some(&capsule), None));
+        tuple(functions.into_iter().collect::<Option<Vec<_>>>()?)
     })
 }
 
@@ -205,13 +148,15 @@ fn capsule<T>(
     }
 }
 
-/// Returns a builtin function that is bound to a capsule: CPython passes the capsule as the first argument.
-fn bound(method: &'static Method, capsule: &Object) -> Option<Object> {
-    // SAFETY: see `api`. The function keeps the capsule alive.
-    unsafe {
-        let function = (api().PyCFunction_NewEx)(method, capsule.pointer(), null_mut());
-        Object::owned(function)
-    }
+/// Returns a new builtin function. CPython passes `bound` to it as the first pointer. `module` is the name of the function's module.
+fn builtin(
+    method: &'static Method,
+    bound: Option<&Object>,
+    module: Option<&Object>,
+) -> Option<Object> {
+    let [bound, module] = [bound, module].map(|object| object.map_or(null_mut(), Object::pointer));
+    // SAFETY: see `api`. The function keeps both objects alive.
+    unsafe { Object::owned((api().PyCFunction_NewEx)(method, bound, module)) }
 }
 
 /// Returns the address of a capsule's value.
@@ -263,22 +208,25 @@ unsafe fn with_reader<T>(
     })
 }
 
+/// `change_plan(additions)`: adds to the reader's plan and returns True. Returns False while the reader is in use.
 unsafe extern "C" fn change_plan(capsule: Pointer, additions: Pointer) -> Pointer {
     // SAFETY: CPython calls this with the function's capsule and a live argument.
     body(|| unsafe {
-        with_reader(value_of(capsule, READER), nothing, |state| {
+        let in_use = || Some(bool(false));
+        with_reader(value_of(capsule, READER), in_use, |state| {
             let changed = plan::change(&mut state.reader, &Object::borrowed(additions));
             changed.map(|()| bool(true))
         })
     })
 }
 
+/// `read_line(line)`: returns the message of a line (bytes or str, with or without its LF), or None if msgspec must decode the line.
 unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
-        with_reader(value_of(capsule, READER), nothing, |state| {
-            Some(read_one(state, line).unwrap_or_else(none))
-        })
+        let state = value_of(capsule, READER);
+        let message = with_reader(state, || None, |state| read_one(state, line));
+        Some(message.unwrap_or_else(none))
     })
 }
 
@@ -301,6 +249,7 @@ unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
     unsafe { with_line(line, read) }
 }
 
+/// `wanted()`: returns [`State::wanted`]; -2 if the reader has panicked.
 unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
     // SAFETY: as above. This does not run any other code that might use the state.
     body(|| unsafe {
@@ -310,6 +259,7 @@ unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
     })
 }
 
+/// `stop()`: from now on the reader reads no lines.
 unsafe extern "C" fn stop(capsule: Pointer, _: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
@@ -327,6 +277,7 @@ struct Feed {
     _owner: Object,
 }
 
+/// `new_feed(handle)`: returns a capsule with a [`Feed`] of this reader and the line buffer with this handle.
 unsafe extern "C" fn new_feed(capsule: Pointer, handle: Pointer) -> Pointer {
     // SAFETY: as above. Any number is a valid handle: `feed` looks it up in the table.
     body(|| unsafe {
@@ -344,6 +295,7 @@ unsafe extern "C" fn drop_feed(capsule: Pointer) {
     unsafe { drop(Box::from_raw(value_of::<Feed>(capsule, FEEDER))) }
 }
 
+/// `serve_decode()`: from now on the function `decode` uses this reader.
 unsafe extern "C" fn serve_decode(capsule: Pointer, _: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
@@ -352,7 +304,8 @@ unsafe extern "C" fn serve_decode(capsule: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// Returns, for each of some objects, the index of the instance's word that holds the object; -1 if no word or several words hold it.
+/// `slots_of((instance, words, values))`: returns, for each value, the index of the instance's word that holds the value; -1 if no word or
+/// several words hold it. The instance has `words` words.
 unsafe extern "C" fn slots_of(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: CPython calls this with a live argument. The instance has as many words as the argument says.
     body(|| unsafe {
@@ -381,11 +334,6 @@ unsafe extern "C" fn slots_of(_: Pointer, argument: Pointer) -> Pointer {
 fn none() -> Object {
     // SAFETY: `None` is always alive.
     unsafe { Object::borrowed(api()._Py_NoneStruct) }
-}
-
-#[allow(clippy::unnecessary_wraps)] // It is the result of functions that return Python's None.
-fn nothing() -> Option<Object> {
-    Some(none())
 }
 
 #[inline]

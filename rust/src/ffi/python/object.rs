@@ -5,8 +5,6 @@
 
 #![allow(clippy::inline_always)] // To count a reference takes an instruction or two.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::{null_mut, NonNull};
 use std::vec::Drain;
 
@@ -227,35 +225,65 @@ pub const HEADER: usize = 2;
 /// Makes CPython's objects.
 #[derive(Default)]
 pub struct Python {
-    /// Maps the address of a class to the number of words in its instances.
-    words: HashMap<usize, usize, AddressHashing>,
+    /// The number of words in the instances of each class.
+    words: Classes,
     /// The attribute name `_reason`, created when it is first needed.
     reason: Option<Object>,
     /// How many more values the current [`copy`](Builder::copy) may look at, from [`MAX_LOOKS`] down.
     left: usize,
 }
 
-/// Hashing for maps with addresses as keys.
-pub type AddressHashing = BuildHasherDefault<AddressHasher>;
+/// A hash table from classes to numbers.
+pub struct Classes {
+    /// `(address of a class, number)`; the address is 0 in an empty place. At most half of the places are used.
+    places: Vec<(usize, usize)>,
+    /// Keeps the classes alive, so that no other class gets the same address.
+    kept: Vec<Object>,
+}
 
-/// Hashes an address. No input can choose addresses, so collisions cannot be provoked.
-#[derive(Default)]
-pub struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_usize(usize::from(byte));
+impl Default for Classes {
+    fn default() -> Self {
+        Self {
+            places: vec![(0, 0); 64],
+            kept: Vec::new(),
         }
     }
+}
 
-    fn write_usize(&mut self, address: usize) {
-        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 ^= self.0 >> 32;
+impl Classes {
+    /// Returns the index of a class in the table, or of the empty place where it belongs.
+    #[inline(always)]
+    fn place(places: &[(usize, usize)], class: usize) -> usize {
+        let last = places.len() - 1;
+        // Objects are aligned, so the lowest four bits of their addresses are always the same. The number of places is a power of two.
+        let mut at = (class >> 4 ^ class >> 10) & last;
+        while places[at].0 != class && places[at].0 != 0 {
+            at = (at + 1) & last;
+        }
+        at
+    }
+
+    /// Returns the number of the class with this address; `None` if the class was not added.
+    #[inline(always)]
+    pub fn get(&self, class: usize) -> Option<usize> {
+        let (found, number) = self.places[Self::place(&self.places, class)];
+        (found == class).then_some(number)
+    }
+
+    /// Adds a class, or changes its number.
+    pub fn add(&mut self, class: Object, number: usize) {
+        if 2 * self.kept.len() >= self.places.len() {
+            let mut more = vec![(0, 0); 2 * self.places.len()];
+            for &(class, number) in self.places.iter().filter(|(class, _)| *class != 0) {
+                let at = Self::place(&more, class);
+                more[at] = (class, number);
+            }
+            self.places = more;
+        }
+        let address = class.pointer() as usize;
+        let at = Self::place(&self.places, address);
+        self.places[at] = (address, number);
+        self.kept.push(class);
     }
 }
 
@@ -263,7 +291,7 @@ impl Python {
     /// Registers a class of Structs. `defaults` has one item per slot of an instance.
     pub fn class(&mut self, class: Object, defaults: Vec<Option<Object>>) -> StructClass {
         let words = HEADER + defaults.len();
-        self.words.insert(class.pointer() as usize, words);
+        self.words.add(class.clone(), words);
         StructClass::new(class, defaults)
     }
 
@@ -285,7 +313,7 @@ impl Python {
             if self.left == 0 {
                 return false;
             }
-            let words = self.words.get(&(class as usize)).copied();
+            let words = self.words.get(class as usize);
             class != api().PyList_Type
                 && class != api().PyDict_Type
                 && (HEADER..words.unwrap_or(HEADER)).all(|slot| {
@@ -338,7 +366,7 @@ impl Python {
                 }
                 return Some(dict);
             }
-            let Some(&words) = self.words.get(&(class as usize)) else {
+            let Some(words) = self.words.get(class as usize) else {
                 return Some(value.clone());
             };
             if self.is_fixed(value.pointer(), depth) {
@@ -488,7 +516,7 @@ impl Builder for Python {
                     .collect::<Option<_>>()?;
                 return Some(Template::Dict(record.clone(), keys));
             }
-            let words = *self.words.get(&(class as usize))?;
+            let words = self.words.get(class as usize)?;
             let mut values = vec![None; words - HEADER];
             for slot in (HEADER..words).filter(|slot| !slots.contains(slot)) {
                 values[slot - HEADER] = Some(self.slot(record, slot)?);

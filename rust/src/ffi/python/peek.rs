@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
 
-use super::api::{Method, Pointer, Size};
+use super::api::{Cell, Pointer, Size};
 use super::object::Object;
 use super::plan::item;
-use super::public::{call, function, replace, Cell};
-use super::{body, with_line, TAKES_ONE};
+use super::public::{call, function};
+use super::{body, with_line};
 use crate::kinds::scan::{KindSpans, ScanLine};
 use crate::simd::{run, Level};
 
@@ -29,21 +29,15 @@ struct State {
 
 static PEEK: Cell<State> = Cell::new();
 
-pub static NEW_PEEK: Method = Method {
-    name: c"new_peek".as_ptr(),
-    function: new_peek,
-    flags: TAKES_ONE,
-    doc: c"new_peek((peek, module, doc)) -> the native function `peek`. It calls the given function for each kind that it does not know yet.".as_ptr(),
-};
-
-unsafe extern "C" fn new_peek(_: Pointer, argument: Pointer) -> Pointer {
+/// `new_peek((peek, module, doc))`: returns the native function `peek`, with `peek` as its fallback.
+pub unsafe extern "C" fn new_peek(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: CPython calls this with a live argument.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let fallback = item(&argument, 0)?;
         let made = function(c"peek", peek, &argument)?;
         let known = HashMap::new();
-        replace(&PEEK, State { fallback, known });
+        PEEK.replace(State { fallback, known });
         Some(made)
     })
 }

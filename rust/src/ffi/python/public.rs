@@ -4,16 +4,15 @@
 //! calls the fallback with the same arguments. The reverse, a Python function that calls a native one, is slower: calling a Python function
 //! takes as long as reading a short line.
 
-use std::cell::UnsafeCell;
 use std::ffi::{c_int, CStr, CString};
 use std::ptr::null_mut;
 
-use super::api::{api, Method, Pointer, Size};
+use super::api::{api, Cell, Function, Method, Pointer, Size};
 use super::feed::{self, Fed};
 use super::object::{class_of, Object, HEADER};
 use super::plan::{bytes_at, index_at, item};
 use super::{
-    body, bytes_of, value_of, with_bytes, with_reader, Feed, State, FEEDER, READER, TAKES_ONE,
+    body, builtin, bytes_of, value_of, with_bytes, with_reader, Feed, State, FEEDER, READER,
 };
 
 /// `METH_FASTCALL | METH_KEYWORDS`: CPython passes the arguments in one array, positional arguments first, and the names of the keyword
@@ -28,11 +27,7 @@ pub fn method(name: &'static CStr, function: TakesAny, doc: Vec<u8>) -> Option<&
     Some(Box::leak(Box::new(Method {
         name: name.as_ptr(),
         // SAFETY: CPython calls the function with the type that belongs to the flags: `TakesAny`.
-        function: unsafe {
-            std::mem::transmute::<TakesAny, unsafe extern "C" fn(Pointer, Pointer) -> Pointer>(
-                function,
-            )
-        },
+        function: unsafe { std::mem::transmute::<TakesAny, Function>(function) },
         flags: TAKES_ANY,
         doc: CString::new(doc).ok()?.into_raw(),
     })))
@@ -42,26 +37,7 @@ pub fn method(name: &'static CStr, function: TakesAny, doc: Vec<u8>) -> Option<&
 pub fn function(name: &'static CStr, function: TakesAny, arguments: &Object) -> Option<Object> {
     let module = item(arguments, 1)?;
     let method = method(name, function, bytes_at(arguments, 2)?)?;
-    // SAFETY: see `api`.
-    unsafe {
-        Object::owned((api().PyCFunction_NewEx)(
-            method,
-            null_mut(),
-            module.pointer(),
-        ))
-    }
-}
-
-/// The state of a native function. It is in a static, because only a function without a bound object can be pickled by name.
-pub struct Cell<T>(pub UnsafeCell<Option<T>>);
-
-// SAFETY: the value is read and written only while this thread holds the interpreter's lock.
-unsafe impl<T> Sync for Cell<T> {}
-
-impl<T> Cell<T> {
-    pub const fn new() -> Self {
-        Self(UnsafeCell::new(None))
-    }
+    builtin(method, None, Some(&module))
 }
 
 /// The state of `Decoder.feed`.
@@ -87,21 +63,9 @@ struct DecodeState {
 
 static DECODE: Cell<DecodeState> = Cell::new();
 
-pub static NEW_FEED_METHOD: Method = Method {
-    name: c"new_feed_method".as_ptr(),
-    function: new_feed_method,
-    flags: TAKES_ONE,
-    doc: c"new_feed_method((class, slot, doc, feed, take)) -> the native method `feed` for a class of decoders.".as_ptr(),
-};
-
-pub static NEW_DECODE: Method = Method {
-    name: c"new_decode".as_ptr(),
-    function: new_decode,
-    flags: TAKES_ONE,
-    doc: c"new_decode((decode, module, doc)) -> the native function `decode`. Until `serve_decode` is called, it calls the given function for every line.".as_ptr(),
-};
-
-unsafe extern "C" fn new_feed_method(_: Pointer, argument: Pointer) -> Pointer {
+/// `new_feed_method((class, slot, doc, feed, take))`: returns the native method `feed` for a class of decoders, with `feed` as its
+/// fallback. [`FeedState`] explains `slot` and `take`.
+pub unsafe extern "C" fn new_feed_method(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: CPython calls this with a live argument.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
@@ -113,12 +77,14 @@ unsafe extern "C" fn new_feed_method(_: Pointer, argument: Pointer) -> Pointer {
         let method = method(c"feed", feed, bytes_at(&argument, 2)?)?;
         let class = item(&argument, 0)?;
         let made = Object::owned((api().PyDescr_NewMethod)(class.pointer(), method))?;
-        replace(&FEED, state);
+        FEED.replace(state);
         Some(made)
     })
 }
 
-unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
+/// `new_decode((decode, module, doc))`: returns the native function `decode`, with `decode` as its fallback. Until `serve_decode` is called,
+/// the function calls the fallback for every line.
+pub unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: CPython calls this with a live argument.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
@@ -127,7 +93,7 @@ unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
             fallback: item(&argument, 0)?,
         };
         let made = function(c"decode", decode, &argument)?;
-        replace(&DECODE, state);
+        DECODE.replace(state);
         Some(made)
     })
 }
@@ -140,17 +106,6 @@ unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
 pub unsafe fn serve_decode(capsule: Object) {
     // SAFETY: the caller guarantees it. Dropping the old capsule may run other code, so it is dropped last.
     let before = unsafe { (*DECODE.0.get()).as_mut() }.map(|state| state.reader.replace(capsule));
-    drop(before);
-}
-
-/// Replaces the state of a function.
-///
-/// # Safety
-///
-/// This thread must hold the interpreter's lock.
-pub unsafe fn replace<T>(cell: &Cell<T>, value: T) {
-    // SAFETY: the caller guarantees it. Dropping the old state may run other code, so it is dropped last.
-    let before = unsafe { (*cell.0.get()).replace(value) };
     drop(before);
 }
 

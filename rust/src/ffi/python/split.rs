@@ -1,30 +1,18 @@
 //! The functions that split a block of lines for `LineSplitter`.
 
-use super::api::{api, Method, Pointer};
+use super::api::{api, Pointer};
 use super::feed::is_blank;
 use super::object::{bytes, Object};
-use super::{body, list, with_bytes, TAKES_ONE};
+use super::{body, list, with_bytes};
 
-pub static LINES_WITH_ENDS: Method = Method {
-    name: c"lines_with_ends".as_ptr(),
-    function: lines_with_ends,
-    flags: TAKES_ONE,
-    doc: c"lines_with_ends(block) -> the lines of a block, each with its line feed.".as_ptr(),
-};
-
-pub static BARE_LINES: Method = Method {
-    name: c"bare_lines".as_ptr(),
-    function: bare_lines,
-    flags: TAKES_ONE,
-    doc: c"bare_lines(block) -> the lines of a block that are not blank, each without its line feed and one CR before it.".as_ptr(),
-};
-
-unsafe extern "C" fn lines_with_ends(_: Pointer, block: Pointer) -> Pointer {
+/// `lines_with_ends(block)`: returns the lines of a block, each with its LF.
+pub unsafe extern "C" fn lines_with_ends(_: Pointer, block: Pointer) -> Pointer {
     // SAFETY: CPython calls this with a live argument.
     body(|| unsafe { with_bytes(block, |data| split(data, Some))? })
 }
 
-unsafe extern "C" fn bare_lines(_: Pointer, block: Pointer) -> Pointer {
+/// `bare_lines(block)`: returns the lines of a block that are not blank, each without its LF and one CR before the LF.
+pub unsafe extern "C" fn bare_lines(_: Pointer, block: Pointer) -> Pointer {
     // SAFETY: CPython calls this with a live argument.
     body(|| unsafe { with_bytes(block, |data| split(data, bare))? })
 }

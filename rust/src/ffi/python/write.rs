@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::{null_mut, NonNull};
 
-use super::api::{api, flags, Containers, Entries, Method, Pointer, Size};
-use super::object::{bytes, class_of, size, Object, HEADER};
+use super::api::{api, flags, Cell, Containers, Entries, Method, Pointer, Size};
+use super::object::{bytes, class_of, size, Classes, Object, HEADER};
 use super::plan::{bytes_at, index_at, item, items_at};
-use super::public::{call, method, replace, Cell};
-use super::{body, bool, none, tuple, TAKES_NONE, TAKES_ONE};
+use super::public::{call, method};
+use super::{body, bool, builtin, none, tuple};
 use crate::simd::{Ascii, Words};
 use crate::typed::{Field, FieldSlot, Seen, Shape, Source, Text, Unwritten, Writer};
 
@@ -174,62 +174,12 @@ impl Fields {
     }
 }
 
-/// A hash table from classes to their shapes.
-struct Classes {
-    /// `(address of a class, shape)`; the address is 0 in an empty place. At most half of the places are used.
-    places: Vec<(usize, usize)>,
-    /// Keeps the classes alive, so that no other class gets the same address.
-    kept: Vec<Object>,
-}
-
-impl Classes {
-    /// The shape of a class that is not written natively.
-    const NONE: usize = usize::MAX;
-
-    fn new() -> Self {
-        Self {
-            places: vec![(0, 0); 64],
-            kept: Vec::new(),
-        }
-    }
-
-    /// Returns the index of a class in the table, or of the empty place where it belongs.
-    #[inline(always)]
-    fn place(places: &[(usize, usize)], class: usize) -> usize {
-        let last = places.len() - 1;
-        // Objects are aligned, so the lowest four bits of their addresses are always the same. The number of places is a power of two.
-        let mut at = (class >> 4 ^ class >> 10) & last;
-        while places[at].0 != class && places[at].0 != 0 {
-            at = (at + 1) & last;
-        }
-        at
-    }
-
-    /// Returns the shape of a class, which may be [`Self::NONE`]; `None` if the class was not added.
-    #[inline(always)]
-    fn shape(&self, class: usize) -> Option<usize> {
-        let (found, shape) = self.places[Self::place(&self.places, class)];
-        (found == class).then_some(shape)
-    }
-
-    fn add(&mut self, class: Object, shape: usize) {
-        if 2 * self.kept.len() >= self.places.len() {
-            let mut more = vec![(0, 0); 2 * self.places.len()];
-            for &(class, shape) in self.places.iter().filter(|(class, _)| *class != 0) {
-                let at = Self::place(&more, class);
-                more[at] = (class, shape);
-            }
-            self.places = more;
-        }
-        let address = class.pointer() as usize;
-        let at = Self::place(&self.places, address);
-        self.places[at] = (address, shape);
-        self.kept.push(class);
-    }
-}
+/// The shape of a class that is not written natively.
+const NO_SHAPE: usize = usize::MAX;
 
 /// Reads CPython's objects.
 struct Objects {
+    /// The shape of each class, which may be [`NO_SHAPE`].
     classes: Classes,
     /// The metaclass of all classes that may have a shape.
     meta: Object,
@@ -241,7 +191,7 @@ impl Objects {
     /// Returns the type of a value whose class has no shape and is not a JSON type, such as a subclass of `dict`.
     #[inline(never)]
     fn of_class<'a>(&self, class: Still<'a>) -> Seen<Still<'a>> {
-        if self.classes.shape(class.pointer() as usize).is_some() {
+        if self.classes.get(class.pointer() as usize).is_some() {
             return Seen::Other;
         }
         // SAFETY: both are live classes, because the class of a class is a class. This thread holds the interpreter's lock.
@@ -321,8 +271,8 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn shape(&self, record: Still<'a>) -> Option<usize> {
-        let shape = self.classes.shape(record.class() as usize);
-        shape.filter(|&shape| shape != Classes::NONE)
+        let shape = self.classes.get(record.class() as usize);
+        shape.filter(|&shape| shape != NO_SHAPE)
     }
 
     #[inline(always)]
@@ -501,49 +451,22 @@ pub fn can_read() -> bool {
     api().wide_characters.is_some() && api().containers.list
 }
 
-pub static NEW_WRITER: Method = Method {
-    name: c"new_writer".as_ptr(),
-    function: new_writer,
-    flags: TAKES_ONE,
-    doc: c"new_writer((fallback, module, doc, meta, unset)) -> (encode, encode_lines, add, wanted, stop): the functions of the writer.".as_ptr(),
-};
+/// The functions of the writer, besides `encode`.
+static FUNCTIONS: [Method; 4] = [
+    Method::takes_one(c"encode_lines", encode_lines),
+    Method::takes_one(c"add", add),
+    Method::takes_none(c"wanted", wanted),
+    Method::takes_none(c"stop", stop),
+];
 
-static ENCODE_LINES: Method = Method {
-    name: c"encode_lines".as_ptr(),
-    function: encode_lines,
-    flags: TAKES_ONE,
-    doc: c"encode_lines((messages, start)) -> (lines, end): the lines of the messages from start up to the first that msgspec has to encode; None if there are none.".as_ptr(),
-};
-
-static ADD: Method = Method {
-    name: c"add".as_ptr(),
-    function: add,
-    flags: TAKES_ONE,
-    doc: c"add((class, shape)) -> bool: sets how a class is written; False while the writer is in use.".as_ptr(),
-};
-
-static WANTED: Method = Method {
-    name: c"wanted".as_ptr(),
-    function: wanted,
-    flags: TAKES_NONE,
-    doc: c"wanted() -> the class to add for the last message that was not written, or None."
-        .as_ptr(),
-};
-
-static STOP: Method = Method {
-    name: c"stop".as_ptr(),
-    function: stop,
-    flags: TAKES_NONE,
-    doc: c"stop(): from now on the fallback encodes everything.".as_ptr(),
-};
-
-unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
+/// `new_writer((fallback, module, doc, meta, unset))`: returns a tuple of `encode` and the other [`FUNCTIONS`] of the writer.
+pub unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: CPython calls this with a live argument.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let state = State {
             writer: Writer::new(Objects {
-                classes: Classes::new(),
+                classes: Classes::default(),
                 meta: item(&argument, 3)?,
                 unset: item(&argument, 4)?,
             }),
@@ -553,15 +476,11 @@ unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
         };
         let module = item(&argument, 1)?;
         let encode = method(c"encode", encode, bytes_at(&argument, 2)?)?;
-        let methods = [encode, &ENCODE_LINES, &ADD, &WANTED, &STOP].map(|method| {
-            Object::owned((api().PyCFunction_NewEx)(
-                method,
-                null_mut(),
-                module.pointer(),
-            ))
-        });
-        replace(&STATE, state);
-        tuple(methods.into_iter().collect::<Option<Vec<_>>>()?)
+        let functions = std::iter::once(encode).chain(&FUNCTIONS);
+        let functions = functions.map(|method| builtin(method, None, Some(&module)));
+        let functions = functions.collect::<Option<Vec<_>>>()?;
+        STATE.replace(state);
+        tuple(functions)
     })
 }
 
@@ -668,6 +587,7 @@ fn end(state: &mut State, unwritten: Option<&Unwritten<Still<'_>>>) {
     drop(before);
 }
 
+/// `encode(message)`.
 unsafe extern "C" fn encode(
     _: Pointer,
     arguments: *const Pointer,
@@ -692,6 +612,8 @@ unsafe extern "C" fn encode(
     }
 }
 
+/// `encode_lines((messages, start))`: returns `(lines, end)`, the lines of the messages from `start` up to the first message that msgspec
+/// must encode. `lines` is None if there are none.
 unsafe extern "C" fn encode_lines(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: CPython calls this with a live argument; the items of a list stay alive while no other code runs.
     body(|| unsafe {
@@ -709,6 +631,7 @@ unsafe extern "C" fn encode_lines(_: Pointer, argument: Pointer) -> Pointer {
     })
 }
 
+/// `stop()`: from now on the fallback encodes every message.
 unsafe extern "C" fn stop(_: Pointer, _: Pointer) -> Pointer {
     // SAFETY: CPython calls this with the lock held. `is_busy` stays true, so no later call uses the state.
     body(|| unsafe {
@@ -717,6 +640,7 @@ unsafe extern "C" fn stop(_: Pointer, _: Pointer) -> Pointer {
     })
 }
 
+/// `wanted()`: returns and forgets [`State::wanted`]; None if no class needs a shape.
 unsafe extern "C" fn wanted(_: Pointer, _: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
@@ -728,9 +652,11 @@ unsafe extern "C" fn wanted(_: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// Adds `(class, None)` for a class that is not written natively, or `(class, (words, opening, tag_key, fields, extra))`. A field is `(key,
-/// slot, default)`: the key as `,"key":`, and the value for which the field is left out. `extra` is the slot of the dict with keys that
-/// have no field.
+/// `add((class, shape))`: sets how a class is written and returns True. Returns False while the writer is in use.
+///
+/// `shape` is None for a class that is not written natively, otherwise `(words, opening, tag_key, fields, extra)`. A field is `(key, slot,
+/// default)`: the key as `,"key":`, and the value for which the field is left out. `extra` is the slot of the dict with keys that have no
+/// field.
 unsafe extern "C" fn add(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
@@ -765,15 +691,15 @@ unsafe extern "C" fn add(_: Pointer, argument: Pointer) -> Pointer {
         let Some(state) = state() else {
             return Some(bool(false));
         };
-        let State { writer, .. } = state;
+        let writer = &mut state.writer;
         // If a class already has a shape, it keeps that shape.
         if writer
             .source
             .classes
-            .shape(class.pointer() as usize)
+            .get(class.pointer() as usize)
             .is_none()
         {
-            let number = shape.map_or(Classes::NONE, |shape| writer.add(shape));
+            let number = shape.map_or(NO_SHAPE, |shape| writer.add(shape));
             writer.source.classes.add(class, number);
         }
         state.is_busy = false;
