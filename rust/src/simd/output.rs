@@ -12,6 +12,8 @@
 //! So every `unsafe` block here relies on one invariant: `start <= to <= end`, the bytes before `to` are written, and no
 //! function writes more than it has reserved after `to`.
 
+use std::io::Write;
+
 use super::short::{specials, vector, PAD, WIDTH};
 use super::{run, Engine, Level, Operation, MOST_WIDTH};
 
@@ -502,54 +504,30 @@ fn eight_digits(value: u32) -> ([u8; 8], usize) {
     (digits.to_le_bytes(), 8 - zeros as usize)
 }
 
-/// Like [`int`], for integers of any length: up to eight digits in one step, longer ones two digits at a time.
+/// Like [`int`], for integers of any length.
 ///
 /// # Safety
 ///
 /// There must be room for [`INT_ROOM`] bytes at `to`.
 #[inline(never)]
-unsafe fn long_int(value: i64, mut to: *mut u8) -> *mut u8 {
-    let mut rest = value.unsigned_abs();
-    // SAFETY: the caller guarantees 20 bytes. A sign is 1 byte, and the logarithm gives the exact number of digits: at most 19.
+unsafe fn long_int(value: i64, to: *mut u8) -> *mut u8 {
+    let mut text = [0; INT_ROOM];
+    let len = if let Ok(value @ 0..=99_999_999) = u32::try_from(value) {
+        let (digits, len) = eight_digits(value);
+        text[..8].copy_from_slice(&digits);
+        len
+    } else {
+        let mut room = &mut text[..];
+        // Writing to memory fails only if the room is too small, and every integer fits.
+        let _ = write!(room, "{value}");
+        INT_ROOM - room.len()
+    };
+    // SAFETY: the caller guarantees `INT_ROOM` bytes, and `len` is at most `INT_ROOM`.
     unsafe {
-        if let Ok(value @ 0..=99_999_999) = u32::try_from(value) {
-            let (digits, len) = eight_digits(value);
-            to.cast::<[u8; 8]>().write_unaligned(digits);
-            return to.add(len);
-        }
-        if value < 0 {
-            to.write(b'-');
-            to = to.add(1);
-        }
-        let digits = rest.checked_ilog10().map_or(1, |log| log as usize + 1);
-        let end = to.add(digits);
-        let mut place = end;
-        while rest >= 10 {
-            place = place.sub(2);
-            let two = PAIRS[(rest % 100) as usize];
-            place.cast::<[u8; 2]>().write_unaligned(two);
-            rest /= 100;
-        }
-        if place > to {
-            #[allow(clippy::cast_possible_truncation)] // 0 to 9.
-            to.write(b'0' + rest as u8);
-        }
-        end
+        to.cast::<[u8; INT_ROOM]>().write_unaligned(text);
+        to.add(len)
     }
 }
-
-/// The ASCII digits of the numbers 00 to 99.
-static PAIRS: [[u8; 2]; 100] = {
-    let mut all = [[0; 2]; 100];
-    let mut number = 0;
-    while number < 100 {
-        #[allow(clippy::cast_possible_truncation)] // 0 to 9.
-        let two = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        all[number] = two;
-        number += 1;
-    }
-    all
-};
 
 /// Returns how much room a string of `len` bytes needs: 6 bytes for each byte (`\u0000`), two quotes, and one vector of the widest kind,
 /// because a write may extend that far beyond the end.
