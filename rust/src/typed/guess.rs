@@ -4,6 +4,7 @@
 //! with the plan's tags. If a line begins with another key, as in `{"parentUuid":…,"type":"user"`, the reader guesses that it has the same
 //! class as the last line with the same first [`HEAD`] bytes. It checks the guess after reading the line.
 
+use super::memo::hash;
 use super::plan::{Plan, Top};
 
 /// The bytes before the type in a line that begins with its type.
@@ -73,12 +74,7 @@ impl Default for Guesses {
 impl Guesses {
     fn slot(data: &[u8], at: usize) -> Option<usize> {
         let head = data.get(at..at + HEAD)?;
-        let hash = head.chunks_exact(8).fold(0u64, |hash, part| {
-            let part = u64::from_le_bytes(part.try_into().unwrap_or_default());
-            let hash = (hash ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            hash ^ hash >> 29
-        });
-        usize::try_from(hash % SLOTS as u64).ok()
+        usize::try_from(hash(0, head) % SLOTS as u64).ok()
     }
 
     /// Returns the index in [`Plan::tops`] of the last line with the same hash of its first bytes.

@@ -18,6 +18,16 @@ pub const MAX_KEPT: usize = 1024 * 1024;
 const MISSES: u8 = 8;
 const AGAIN: u8 = 64;
 
+/// Returns a hash of the complete groups of 8 bytes, which begins with `start`.
+#[inline]
+pub(super) fn hash(start: u64, bytes: &[u8]) -> u64 {
+    bytes.chunks_exact(8).fold(start, |hash, part| {
+        let part = u64::from_le_bytes(part.try_into().unwrap_or_default());
+        let hash = (hash ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        hash ^ hash >> 29
+    })
+}
+
 /// Decides from the misses so far whether to look up a field's next value.
 #[derive(Default)]
 struct Patience {
@@ -92,9 +102,8 @@ impl<V: Clone> Strings<V> {
             return;
         }
         self.patience.miss();
-        let (mut bytes, _) = self.kept[self.oldest]
-            .take()
-            .map_or((Vec::new(), None), |(b, v)| (b, Some(v)));
+        let oldest = self.kept[self.oldest].take();
+        let mut bytes = oldest.map_or_else(Vec::new, |(bytes, _)| bytes);
         bytes.clear();
         bytes.extend_from_slice(string);
         self.kept[self.oldest] = Some((bytes, value.clone()));
@@ -329,12 +338,10 @@ impl ShortString {
         }
         let mut bytes = [0; Self::MAX];
         bytes[..string.len()].copy_from_slice(string);
-        let mut hash = string.len() as u64;
-        for part in bytes.chunks_exact(8).take(string.len().div_ceil(8)) {
-            let part = u64::from_le_bytes(part.try_into().unwrap_or_default());
-            hash = (hash ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            hash ^= hash >> 29;
-        }
+        let hash = hash(
+            string.len() as u64,
+            &bytes[..string.len().next_multiple_of(8)],
+        );
         #[allow(clippy::cast_possible_truncation)] // The length is at most 32.
         let word = Self {
             bytes,

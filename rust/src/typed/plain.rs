@@ -159,28 +159,19 @@ impl Builder for Values {
         })
     }
     fn copy(&mut self, value: &Plain) -> Option<Plain> {
+        let mut each = |items: &[Plain]| {
+            let copies = items.iter().map(|item| self.copy(item));
+            copies.collect::<Option<_>>().map(Rc::new)
+        };
         Some(match value {
-            Plain::List(items) => Plain::List(Rc::new(
-                items
-                    .iter()
-                    .map(|item| self.copy(item))
-                    .collect::<Option<_>>()?,
-            )),
+            Plain::List(items) => Plain::List(each(items)?),
+            Plain::Record(class, slots) => Plain::Record(class, each(slots)?),
             Plain::Dict(pairs) => {
                 let copied = pairs
                     .iter()
                     .map(|(key, item)| Some((key.clone(), self.copy(item)?)));
                 Plain::Dict(Rc::new(copied.collect::<Option<_>>()?))
             }
-            Plain::Record(class, slots) => Plain::Record(
-                class,
-                Rc::new(
-                    slots
-                        .iter()
-                        .map(|slot| self.copy(slot))
-                        .collect::<Option<_>>()?,
-                ),
-            ),
             other => other.clone(),
         })
     }
@@ -228,31 +219,29 @@ pub fn field(key: &str, kind: Option<usize>, slot: usize) -> Field {
 pub fn reader() -> Reader<Values> {
     let mut reader = Reader::new(Values::default());
     reader.change_plan(|plan: &mut Plan<Plain, (&'static str, usize)>| {
-        let text = plan.kinds.len();
-        plan.kinds.push(kind(may_be::TEXT | may_be::NULL));
-        let float = plan.kinds.len();
-        plan.kinds.push(kind(may_be::FLOAT));
-        let whole = plan.kinds.len();
-        plan.kinds.push(kind(may_be::INT));
-        let events = plan.kinds.len();
+        let mut add_kind = |kind| {
+            plan.kinds.push(kind);
+            plan.kinds.len() - 1
+        };
+        let text = add_kind(kind(may_be::TEXT | may_be::NULL));
+        let float = add_kind(kind(may_be::FLOAT));
+        let whole = add_kind(kind(may_be::INT));
         let member = |class, tag: &str| Member {
             class,
             tag: tag.into(),
             opening: format!("{{\"type\":\"{tag}\"").into(),
         };
-        plan.kinds.push(Kind {
+        let events = add_kind(Kind {
             classes: vec![member(DELTA, "delta"), member(STOP, "stop")],
             tag_key: b"type".to_vec(),
             unknown: Some((word("UnknownEvent"), word("unknown type"))),
             ..kind(may_be::RECORD)
         });
-        let texts = plan.kinds.len();
-        plan.kinds.push(Kind {
+        let texts = add_kind(Kind {
             item: text,
             ..kind(may_be::LIST | may_be::NULL)
         });
-        let subtype = plan.kinds.len();
-        plan.kinds.push(Kind {
+        let subtype = add_kind(Kind {
             words: vec![(b"init".to_vec(), word("init"))],
             ..kind(may_be::WORD)
         });

@@ -111,7 +111,7 @@ pub struct Reader<B: Builder> {
     unknown: usize,
     /// The class that Python must plan before the reader can read the current line.
     wanted: Option<ClassId>,
-    /// A copy of the last lines of a block, with [`PAD`] LFs after them.
+    /// The memory of [`padded_copy`](Self::padded_copy).
     tail: Vec<u8>,
 }
 
@@ -153,13 +153,9 @@ impl<B: Builder> Reader<B> {
 
     /// Reads one line, without its LF.
     pub fn one(&mut self, line: &[u8]) -> Line<B::Value> {
-        let mut tail = std::mem::take(&mut self.tail);
-        tail.clear();
-        if tail.try_reserve(line.len() + PAD + 1).is_err() {
+        let Some(tail) = self.padded_copy(line) else {
             return Line::FallsThrough;
-        }
-        tail.extend_from_slice(line);
-        tail.extend_from_slice(&[b'\n'; PAD + 1]);
+        };
         let read = self.padded(&tail, line.len() + 1);
         self.tail = tail;
         self.give_back();
@@ -194,17 +190,24 @@ impl<B: Builder> Reader<B> {
         };
         self.lines(data, 0, safe, &mut take, 0);
         if safe < end {
-            let mut tail = std::mem::take(&mut self.tail);
-            tail.clear();
-            if tail.try_reserve(end - safe + PAD).is_err() {
+            let Some(tail) = self.padded_copy(&data[safe..end]) else {
                 return pass_over(&data[..end], safe, &mut take);
-            }
-            tail.extend_from_slice(&data[safe..end]);
-            tail.extend_from_slice(&[b'\n'; PAD]);
+            };
             self.lines(&tail, 0, end - safe, &mut take, safe);
             self.tail = tail;
         }
         self.give_back();
+    }
+
+    /// Returns a copy of lines with [`PAD`] LFs after them, and one more LF for a last line that has none. The copy uses the memory of
+    /// `tail`. Returns `None` if memory runs out.
+    fn padded_copy(&mut self, lines: &[u8]) -> Option<Vec<u8>> {
+        let mut tail = std::mem::take(&mut self.tail);
+        tail.clear();
+        tail.try_reserve(lines.len() + PAD + 1).ok()?;
+        tail.extend_from_slice(lines);
+        tail.extend_from_slice(&[b'\n'; PAD + 1]);
+        Some(tail)
     }
 
     /// Shrinks each buffer to [`KEPT_BYTES`] after an unusually long line.
