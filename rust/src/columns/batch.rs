@@ -79,6 +79,17 @@ pub fn with_room<T>(length: usize) -> Result<Vec<T>, NoMemory> {
     Ok(values)
 }
 
+/// Returns a copy of some values, without unused memory.
+///
+/// # Errors
+///
+/// [`NoMemory`].
+pub fn copied<T: Copy>(values: &[T]) -> Result<Vec<T>, NoMemory> {
+    let mut copy = with_room(values.len())?;
+    copy.extend_from_slice(values);
+    Ok(copy)
+}
+
 /// Makes room for `length` values in total, including the existing ones.
 fn reserve_exact<T>(values: &mut Vec<T>, length: usize) -> Result<(), NoMemory> {
     let more = length.saturating_sub(values.len());
@@ -244,20 +255,15 @@ impl Column {
 
     /// Returns a copy that has no unused memory.
     fn copy(&self) -> Result<Self, NoMemory> {
-        fn of<T: Copy>(values: &[T]) -> Result<Vec<T>, NoMemory> {
-            let mut copy = with_room(values.len())?;
-            copy.extend_from_slice(values);
-            Ok(copy)
-        }
         let bits = |bits: &Bits| {
             Ok(Bits {
-                bytes: of(&bits.bytes)?,
+                bytes: copied(&bits.bytes)?,
                 length: bits.length,
             })
         };
         let values = match &self.values {
-            Values::Text(starts, bytes) => Values::Text(of(starts)?, of(bytes)?),
-            Values::Words(words) => Values::Words(of(words)?),
+            Values::Text(starts, bytes) => Values::Text(copied(starts)?, copied(bytes)?),
+            Values::Words(words) => Values::Words(copied(words)?),
             Values::Bools(values) => Values::Bools(bits(values)?),
         };
         Ok(Self {

@@ -16,7 +16,7 @@
 use std::collections::HashMap;
 use std::mem;
 
-use super::batch::{append, push, reserve, with_room, Batch, Cell, NoMemory, Type};
+use super::batch::{append, copied, push, reserve, with_room, Batch, Cell, NoMemory, Type};
 use super::reader::BATCH_ROWS;
 
 /// A table of rows in the caller's memory.
@@ -127,8 +127,7 @@ impl<T: Rows> Combine<T> {
                     .unwrap_or(usize::MAX);
                 if last == usize::MAX {
                     last = self.answers.len();
-                    let mut kept = with_room(key.len())?;
-                    kept.extend_from_slice(&key);
+                    let kept = copied(&key)?;
                     self.known.try_reserve(1).map_err(|_| NoMemory)?;
                     push(&mut self.answers, best)?;
                     self.known.insert(kept.into_boxed_slice(), last);

@@ -6,12 +6,11 @@
 use std::mem::MaybeUninit;
 
 use super::forks::watch_forks;
-use super::{bytes, guard, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_NOTHING};
+use super::{bytes, guard, level, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_NOTHING};
 use crate::ffi::handle::Table;
 use crate::filter::Filter;
 use crate::lines::buffer::{Bom, Buffer, HEAD_BYTES};
 use crate::lines::place::Place;
-use crate::simd::Level;
 use crate::stream::{Sink, Stream};
 
 /// An option of a buffer: keep a byte order mark at the start of the stream as a part of the first line. Without this option it is
@@ -116,11 +115,7 @@ pub unsafe extern "C" fn cw_buffer_new(
         let names = std::str::from_utf8(names).map_err(|_| CW_ERROR_ARGUMENT)?;
         let names: Vec<&str> = names.split('\n').filter(|name| !name.is_empty()).collect();
         let has = |option| options & option != 0;
-        let level = if has(CW_FILTER_PLAIN) {
-            Level::Plain
-        } else {
-            Level::Fast
-        };
+        let level = level(has(CW_FILTER_PLAIN));
         let filter = match (has(CW_FILTER_ONLY), has(CW_FILTER_COALESCE)) {
             (false, false) => None,
             (only, coalesce) => Some(Filter::new(only.then_some(&*names), coalesce, level)),

@@ -25,16 +25,16 @@ use super::arrow::{ArrowArrayStream, Batches, StreamError};
 use super::forks::watch_forks;
 use super::imported::{Imported, Table};
 use super::{
-    bytes, bytes_mut, guard, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM, CW_NOTHING,
+    bytes, bytes_mut, guard, level, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM,
+    CW_NOTHING,
 };
-use crate::columns::batch::{append, reserve, with_room, NoMemory, Type};
+use crate::columns::batch::{copied, reserve, with_room, NoMemory, Type};
 use crate::columns::combine::Combine;
 use crate::columns::reader::{lock, Case, Failure, Plan, Problem, Reader, Reply, Report};
 use crate::columns::source::{Input, Source};
 use crate::columns::spec::Spec;
 use crate::ffi::handle;
 use crate::filter::names::Names;
-use crate::simd::Level;
 
 /// An option of a scan: the first problem (an invalid line, a value of the wrong type) ends the stream with an error.
 pub const CW_SCAN_STRICT: u32 = 1;
@@ -107,10 +107,7 @@ pub unsafe extern "C" fn cw_scan_new(
             only: (options & CW_SCAN_ONLY != 0).then(|| Names::new(&names)),
             strict: options & CW_SCAN_STRICT != 0,
             max_line: usize::try_from(max_line_bytes).unwrap_or(usize::MAX),
-            level: match options & CW_SCAN_PLAIN {
-                0 => Level::Fast,
-                _ => Level::Plain,
-            },
+            level: level(options & CW_SCAN_PLAIN != 0),
             decode: Box::new(ask),
         };
         watch_forks();
@@ -148,9 +145,7 @@ pub unsafe extern "C" fn cw_scan_reply(reply: *mut c_void, line: *const u8, len:
         // SAFETY: the caller guarantees that the `CwDecode` call has not returned, so `reply` still points to the local variable
         // of the scan that started the call. Nothing else uses this variable during the call.
         let reply = unsafe { reply.as_mut() }.ok_or(CW_ERROR_ARGUMENT)?;
-        let mut copy = Vec::new();
-        append(&mut copy, line)?;
-        *reply = Some(copy);
+        *reply = Some(copied(line)?);
         Ok(CW_NOTHING)
     })
 }
@@ -176,9 +171,7 @@ pub unsafe extern "C" fn cw_scan_add(
         // SAFETY: the caller guarantees `len` readable bytes at `data`.
         let data = unsafe { bytes(data, len) }?;
         let (input, name) = if is_path == 0 {
-            let mut copy = with_room(data.len())?;
-            copy.extend_from_slice(data);
-            (Input::Bytes(Arc::new(copy)), None)
+            (Input::Bytes(Arc::new(copied(data)?)), None)
         } else {
             let path = path(data)?;
             let name = path.to_string_lossy().into_owned().into_bytes();
@@ -322,9 +315,7 @@ fn message(failure: &Failure, plan: &Plan, sources: &[Source]) -> String {
             };
             let column = case.column.and_then(|index| plan.spec.columns.get(index));
             let column = column.map_or(String::new(), |it| format!(", column {}", it.name));
-            let source = sources.get(case.source);
-            let number = source.and_then(|source| source.line_number(case.offset, (0, 1)).ok());
-            let line = number.unwrap_or(0);
+            let line = LineNumbers::new(sources).of(case);
             format!("{}, line {line}{column}: {what}", name(case.source))
         }
     }
@@ -340,7 +331,15 @@ struct LineNumbers<'a> {
     known: (u64, u64),
 }
 
-impl LineNumbers<'_> {
+impl<'a> LineNumbers<'a> {
+    fn new(sources: &'a [Source]) -> Self {
+        Self {
+            sources,
+            source: 0,
+            known: (0, 1),
+        }
+    }
+
     /// Returns a case's line number, counted from 1; 0 if the source can no longer be read.
     fn of(&mut self, case: &Case) -> u64 {
         if case.source != self.source || case.offset < self.known.0 {
@@ -384,17 +383,12 @@ pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) ->
         })?;
         let report = lock(&report);
         let numbers = 6 + 2 * report.surrogates.len() + 5 * report.cases.len();
-        let (mut list, mut cases) = (with_room(numbers)?, with_room(report.cases.len())?);
+        let (mut list, cases) = (with_room(numbers)?, copied(&report.cases)?);
         list.extend([report.bytes, report.lines, report.skipped]);
         list.extend([report.rows, report.decoded, report.invalid]);
         list.extend(report.surrogates.iter().chain(&report.misfits));
-        cases.extend_from_slice(&report.cases);
         drop(report); // Counting lines reads files, so let the scan continue meanwhile.
-        let mut numbers = LineNumbers {
-            sources: &sources,
-            source: 0,
-            known: (0, 1),
-        };
+        let mut numbers = LineNumbers::new(&sources);
         for case in &cases {
             let column = case.column.map_or(u64::MAX, |column| column as u64);
             let number = numbers.of(case);

@@ -1,9 +1,8 @@
 //! The C function that finds the kinds of the lines in a block.
 
-use super::{bytes, bytes_mut, guard, place, CW_ERROR_ARGUMENT, CW_NOTHING};
+use super::{bytes, bytes_mut, guard, level, place, CW_ERROR_ARGUMENT, CW_NOTHING};
 use crate::kinds::peek::peek_lines;
 use crate::kinds::scan::KindSpans;
-use crate::simd::Level;
 
 /// The maximum number of different kinds that one [`cw_peek_lines`] call can find.
 const MAX_KINDS: usize = 64;
@@ -66,12 +65,7 @@ pub unsafe extern "C" fn cw_peek_lines(
         }
         let mut found = [KindSpans::default(); MAX_KINDS];
         let most_kinds = usize::try_from(most_kinds).map_or(MAX_KINDS, |most| most.min(MAX_KINDS));
-        let level = if plain == 0 {
-            Level::Fast
-        } else {
-            Level::Plain
-        };
-        let peeked = peek_lines(rest, level, ids, &mut found[..most_kinds]);
+        let peeked = peek_lines(rest, level(plain != 0), ids, &mut found[..most_kinds]);
         for (index, kind) in found[..peeked.kinds].iter().enumerate() {
             let tags = [kind.name, kind.subtype, kind.detail];
             let kind = CwKind {

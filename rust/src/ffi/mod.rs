@@ -31,6 +31,7 @@ use std::slice;
 
 use crate::columns::batch::NoMemory;
 use crate::ffi::handle::Refused;
+use crate::simd::Level;
 
 /// cbindgen:ignore
 mod arrow;
@@ -168,6 +169,15 @@ unsafe fn bytes_mut<'a>(data: *mut u8, len: u64) -> Result<&'a mut [u8], i32> {
     let len = length(data, len)?;
     // SAFETY: as in `bytes`; the caller guarantees exclusive access during `'a`.
     Ok(unsafe { slice::from_raw_parts_mut(data, len) })
+}
+
+/// Returns [`Level::Plain`], which uses no vector instructions, if `is_plain` is true; otherwise [`Level::Fast`].
+fn level(is_plain: bool) -> Level {
+    if is_plain {
+        Level::Plain
+    } else {
+        Level::Fast
+    }
 }
 
 /// Returns `len` as a `usize`; an error if `data` is null or `len` is too long for a slice.
