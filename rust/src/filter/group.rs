@@ -219,14 +219,14 @@ impl Group {
         let pieces = Pieces::of(&self.line, self.parts);
         let text = [self.parts.text.of(&self.line), &self.more];
         let all: [&[u8]; 6] = match pieces.order {
-            Order::TextOnly => [pieces.before, text[0], text[1], pieces.behind, &[], &[]],
+            Order::TextOnly => [pieces.before, text[0], text[1], pieces.after, &[], &[]],
             Order::TextFirst => [
                 pieces.before,
                 text[0],
                 text[1],
                 pieces.between,
                 &self.last,
-                pieces.behind,
+                pieces.after,
             ],
             Order::UuidFirst => [
                 pieces.before,
@@ -234,7 +234,7 @@ impl Group {
                 pieces.between,
                 text[0],
                 text[1],
-                pieces.behind,
+                pieces.after,
             ],
         };
         for piece in all {
@@ -273,7 +273,7 @@ impl Order {
 struct Pieces<'a> {
     before: &'a [u8],
     between: &'a [u8],
-    behind: &'a [u8],
+    after: &'a [u8],
     order: Order,
 }
 
@@ -284,18 +284,14 @@ impl<'a> Pieces<'a> {
             (Order::UuidFirst, Some(uuid)) => (uuid, Some(parts.text)),
             (_, uuid) => (parts.text, uuid),
         };
-        let first_end = first.start + first.len;
-        let (between, behind) = match second {
-            None => (&line[..0], &line[first_end..]),
-            Some(second) => (
-                &line[first_end..second.start],
-                &line[second.start + second.len..],
-            ),
+        let (between, after) = match second {
+            None => (&line[..0], &line[first.end()..]),
+            Some(second) => (&line[first.end()..second.start], &line[second.end()..]),
         };
         Self {
             before: &line[..first.start],
             between,
-            behind,
+            after,
             order,
         }
     }

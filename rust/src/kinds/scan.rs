@@ -4,7 +4,7 @@
 //! `stream_event/content_block_stop`. Because a tag may be anywhere in an object, and the text of a tag may be in any string, the scan
 //! walks the line key by key.
 //!
-//! It does so in the objects on a *path*: the line itself, the values of its keys `event`, `request` and `response`, and the values of
+//! The scan walks only the objects on a *path*: the line itself, the values of its keys `event`, `request` and `response`, and the values of
 //! `delta` and `content_block` in `event`. Each of these objects has one or two tags of the kind. The scan skips all other values: it only
 //! matches their quotes and brackets.
 //!

@@ -286,22 +286,22 @@ impl<T> Templates<T> {
             self.all.clear();
             self.families.clear();
         }
-        let (between, behind) = match second {
+        let (between, after) = match second {
             Some(second) => (&data[first.end()..second.start], &data[second.end()..end]),
             None => (&data[first.end()..end], &data[..0]),
         };
         let family = self.family(&data[from..first.start], gaps.text == Some(first), strict)?;
         let mut constants = Vec::new();
         constants
-            .try_reserve_exact(between.len() + behind.len())
+            .try_reserve_exact(between.len() + after.len())
             .ok()?;
         constants.extend_from_slice(between);
-        constants.extend_from_slice(behind);
+        constants.extend_from_slice(after);
         self.all.try_reserve(1).ok()?;
         self.all.push(Template {
             family,
             constants,
-            lengths: [between.len(), behind.len()],
+            lengths: [between.len(), after.len()],
             two_gaps: second.is_some(),
             known,
         });
