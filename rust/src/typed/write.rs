@@ -5,7 +5,7 @@
 //! source determines the type of each value. The writer does not write a line with an unusual value, such as a `datetime` or a lone
 //! surrogate: the caller encodes such a message with msgspec.
 
-#![allow(clippy::inline_always)] // A few bytes each, for every value.
+#![allow(clippy::inline_always)] // The functions run for every value, and most write only a few bytes.
 
 use std::fmt::Write;
 

@@ -14,7 +14,7 @@
 //! Before a caller uses any function here or in [`object`](super::object), it must hold the interpreter's lock, and [`load`] must have
 //! returned true.
 
-#![allow(clippy::inline_always)] // A load or two each, for every value.
+#![allow(clippy::inline_always)] // The functions run for every value, and have only a few instructions.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_ulong, c_void, CStr};
@@ -312,7 +312,7 @@ pub unsafe fn load() -> bool {
 
 /// Returns the offset of the characters in an ASCII string, if a short and a long string have the same offset.
 unsafe fn probe_characters(api: &Api) -> Option<usize> {
-    // SAFETY: as of `load`; every known version has the first two words of an object.
+    // SAFETY: the caller holds the lock. In every known version, an object has the two words that are read.
     unsafe {
         let mut found = [0usize; 2];
         for (found, len) in found.iter_mut().zip([8, 100]) {
@@ -337,7 +337,7 @@ unsafe fn probe_characters(api: &Api) -> Option<usize> {
 
 /// Returns the offset of the bytes in a `bytes` object, if a short and a long object have the same offset.
 unsafe fn probe_bytes(api: &Api) -> Option<usize> {
-    // SAFETY: as of `load`; the third word of an object of variable size is within it.
+    // SAFETY: the caller holds the lock. A `bytes` object has at least three words.
     let at = |text: &[u8]| unsafe {
         #[allow(clippy::cast_possible_wrap)] // It is short.
         let size = text.len() as Size;
@@ -361,7 +361,7 @@ unsafe fn probe_bytes(api: &Api) -> Option<usize> {
 unsafe fn probe_capsules(api: &Api) -> bool {
     const NAME: &CStr = c"claude_wire.probe";
     let mut value = 0_u8;
-    // SAFETY: as of `load`; a capsule has at least a pointer and a name after the words of an object.
+    // SAFETY: the caller holds the lock. A capsule has at least a pointer and a name after the two words of every object.
     unsafe {
         let capsule = (api.PyCapsule_New)((&raw mut value).cast(), NAME.as_ptr(), None);
         if capsule.is_null() {
@@ -421,7 +421,7 @@ unsafe fn probe_digit(api: &Api) -> Digit {
     [Digit::Size, Digit::Tag]
         .into_iter()
         .find(|digit| {
-            // SAFETY: as of `load`; an int has at least the words of an object, a size and a digit.
+            // SAFETY: the caller holds the lock. An int has at least the two words of every object, a size and a digit.
             TRIED.iter().all(|&tried| unsafe {
                 let number = (api.PyLong_FromLongLong)(tried);
                 if number.is_null() {
@@ -567,7 +567,7 @@ unsafe fn probe_containers(api: &Api, minor: u32) -> Containers {
         dict: minor >= 11,
     };
     let lengths = [0, 1, 2, 6, 250];
-    // SAFETY: as of `load`; the words that are read exist in all known versions.
+    // SAFETY: the caller holds the lock. In every known version, lists and dicts have the words that are read.
     unsafe {
         Containers {
             list: lengths.iter().all(|&len| is_list_read(api, len)),
@@ -579,7 +579,7 @@ unsafe fn probe_containers(api: &Api, minor: u32) -> Containers {
 /// Returns whether [`Containers::items`] reads a list of `len` items correctly.
 unsafe fn is_list_read(api: &Api, len: u8) -> bool {
     let len = Size::from(len);
-    // SAFETY: as of `load`.
+    // SAFETY: the caller holds the lock. In every known version, a list has the words that `items` reads.
     unsafe {
         let list = (api.PyList_New)(len);
         if list.is_null() {
@@ -602,7 +602,7 @@ unsafe fn is_list_read(api: &Api, len: u8) -> bool {
 /// Returns whether [`Containers::entries`] correctly reads a dict with `len` keys, some of them removed, before and after the dict gets a
 /// key that is not a string.
 unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
-    // SAFETY: as of `load`; each new reference is given up.
+    // SAFETY: the caller holds the lock. Each new reference is released once.
     unsafe {
         let dict = (api.PyDict_New)();
         if dict.is_null() {
@@ -677,7 +677,7 @@ unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
     ];
     let mut candidates = [16, 24].into_iter().map(|more| api.characters + more);
     candidates.find(|&wide| {
-        // SAFETY: as of `load`; a new string is read up to its last character, and CPython makes its UTF-8.
+        // SAFETY: the caller holds the lock. The function reads the string up to its last character, and CPython makes its UTF-8.
         TEXTS.iter().all(|&(text, bits, [first, second])| unsafe {
             let bytes = text.to_bytes();
             #[allow(clippy::cast_possible_wrap)] // It is short.
@@ -717,7 +717,7 @@ unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
 
 /// Returns how this version counts references, if a test on a new string and on `None` confirms it.
 unsafe fn probe_counting(api: &Api, minor: u32) -> Counting {
-    // SAFETY: as of `load`; an object begins with its count in every known version.
+    // SAFETY: the caller holds the lock. In every known version, an object begins with its reference count.
     unsafe {
         let string = (api.PyUnicode_New)(100, 127);
         if string.is_null() {

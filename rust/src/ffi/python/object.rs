@@ -3,7 +3,7 @@
 //! The basic idea is simple: an instance of a Struct consists of two words, the reference count and the class, and then one word per field
 //! with the address of the field's value. The builder allocates an instance, and writes the addresses into its words.
 
-#![allow(clippy::inline_always)] // To count a reference takes an instruction or two.
+#![allow(clippy::inline_always)] // Counting a reference takes only a few instructions.
 
 use std::ptr::{null_mut, NonNull};
 use std::vec::Drain;

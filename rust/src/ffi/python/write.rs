@@ -1,6 +1,6 @@
 //! Python's functions `encode` and `encode_lines`, and the [`Source`] that reads CPython's objects for the [`Writer`].
 
-#![allow(clippy::inline_always)] // A load or two each, for every value.
+#![allow(clippy::inline_always)] // The functions run for every value, and have only a few instructions.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
