@@ -31,13 +31,13 @@ export class Agents {
     return this.places.agentList.childElementCount;
   }
 
-  /** Empty the list of working subagents, because the CLI ended. */
+  /** Empty the list of working subagents, because the CLI has exited. */
   end() {
     this.places.agentList.replaceChildren();
     this.places.agents.hidden = true;
   }
 
-  /** Return the list element with a subagent's tool calls; null if the subagent is not known. */
+  /** Return the list element with a subagent's tool calls; null if the subagent is unknown. */
   calls(id) {
     return this.cards.get(id)?.calls ?? null;
   }

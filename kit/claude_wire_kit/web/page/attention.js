@@ -1,18 +1,18 @@
-// If the page is not in view, shows in the title, in the icon and with a notification that a session is done or asks a question.
+// While the page is not in view, tell the person that a session is done or asks a question: by title, icon and notification.
 
 const ICONS = { asks: "icon-asks.svg", done: "icon-done.svg", none: "icon.svg" };
 const MARKS = { asks: "? ", done: "✓ ", none: "" };
 
 export class Attention {
   /**
-   * @param {HTMLElement} button asks the browser for permission to notify. Hidden once the person decided.
+   * @param {HTMLElement} button asks the browser for permission to notify. Hidden once the person has decided.
    * @param {function} open `open(id)` shows a session.
    */
   constructor(button, open) {
     this.button = button;
     this.open = open;
     this.icon = document.querySelector('link[rel="icon"]');
-    /** Session id -> its last known state. The first state after the page was opened causes no notification. */
+    /** Session id -> its last known state. The first state after opening the page causes no notification. */
     this.known = new Map();
     this.isFirst = true;
     this.shown = null;
@@ -29,20 +29,20 @@ export class Attention {
     this.button.hidden = !("Notification" in window) || Notification.permission !== "default";
   }
 
-  /** Note that the person is looking at the shown session. */
+  /** Mark the shown session as seen, because the person is looking at it. */
   seen() {
     if (this.known.has(this.shown)) this.known.get(this.shown).isDone = false;
     this.draw();
   }
 
-  /** Return true if a session is done and the person did not look at it since. */
+  /** Return true if a session is done and the person has not looked at it since then. */
   isDone(id) {
     return this.known.get(id)?.isDone === true;
   }
 
   /**
    * Set the current state.
-   * @param {string | null} shown the id of the session that is shown.
+   * @param {string | null} shown the id of the shown session.
    * @param {object[]} sessions all sessions: `id` and `name`; `count`, the number of open questions; `question`, the text of the
    *   last one; `isBusy`: a turn is under way, a subagent works in the background, or a prompt waits; `isLevel`: the state comes from
    *   events, not from the list of sessions.

@@ -1,8 +1,8 @@
-// The questions of the tool AskUserQuestion. For each, a person chooses one or more options, or writes another answer.
+// The questions of the tool AskUserQuestion. A person chooses one or more options for each, or writes another answer.
 
 import { exact, foreign, make } from "./text.js";
 
-/** Maximum number of questions in a call, and of options in a question. Above them, the page only offers to allow or deny. */
+/** Maximum number of questions in a call, and of options in a question. With more, the page only offers to allow or deny. */
 const MAX_QUESTIONS = 8;
 const MAX_OPTIONS = 20;
 
@@ -18,7 +18,7 @@ function questionsOf({ tool, input }) {
   return asked.every(isQuestion) ? asked : null;
 }
 
-/** Return the choices for an event; null if it is not a call of AskUserQuestion that the page can show. */
+/** Return the choices for an event; null unless it is a call of AskUserQuestion that the page can show. */
 export function choicesOf(event) {
   const asked = questionsOf(event);
   return asked === null ? null : new Choices(asked);
@@ -53,7 +53,7 @@ class Choices {
     return field;
   }
 
-  /** Question -> answer, for the questions that the person answered. */
+  /** Question -> answer, for the questions that the person has answered. */
   get answers() {
     const found = {};
     this.asked.forEach(({ question }, number) => {

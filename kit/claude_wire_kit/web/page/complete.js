@@ -9,8 +9,8 @@ export class Complete {
   /**
    * @param {HTMLTextAreaElement} prompt
    * @param {HTMLElement} menu the list element.
-   * @param {object} on callbacks: `commands()` returns the commands; `files(text)` finds paths; `changed()` after the menu
-   *   changed the prompt.
+   * @param {object} on callbacks: `commands()` returns the commands; `files(text)` finds paths; `changed()` runs after the
+   *   menu changed the prompt.
    */
   constructor(prompt, menu, on) {
     this.prompt = prompt;
@@ -44,7 +44,7 @@ export class Complete {
     let rows = [];
     if (command) rows = this.commands(text);
     else if (file) {
-      // Until the files arrive, keep only the old rows that fit the new text, because a key may choose one of them.
+      // Until the files arrive, keep only the old rows that fit the new text, because a key may choose one of these rows.
       this.show(this.rows.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())), text.length);
       rows = await this.files(text);
     }

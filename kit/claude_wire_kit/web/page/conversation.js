@@ -1,4 +1,4 @@
-// Show one session's events. Each text, tool call, question and subagent is one element, which later events with its id update.
+// Show one session's events. Each text, tool call, question and subagent is one element. Later events with its id update it.
 
 import { Agents } from "./agents.js";
 import { about, folded, opener, parts, sizeOf } from "./details.js";
@@ -17,7 +17,7 @@ const STATES = {
   denied: "denied",
   interrupted: "interrupted",
 };
-/** The error of a turn that a person interrupted. */
+/** The error of a turn interrupted by a person. */
 const STOPPED = "interrupted";
 const NOTICES = { error: "Error", retry: "Trying again", auth: "Signing in", rate_limit: "Rate limit", info: "Note" };
 
@@ -25,7 +25,7 @@ export class Conversation {
   /**
    * @param {object} places the elements `log`, `questions`, `agents`, `agentList`, `progress` and its parts.
    * @param {object} on callbacks: `answer`, `ask` and `left` of Questions; `isAtEnd`, `isBelow`, `older` and `newest` of Kept;
-   *   `changed()` after each event; `say(text)` for a screen reader.
+   *   `changed()` runs after each event; `say(text)` tells a screen reader.
    */
   constructor(places, on) {
     this.places = places;
@@ -61,7 +61,7 @@ export class Conversation {
     this.kept.clear();
     /** The id of the event that add() is showing. */
     this.at = null;
-    /** True if earlier events are not loaded. Then the total cost of the turns is too low. */
+    /** True if earlier events are not loaded. The total cost of the loaded turns is then too low. */
     this.isPart = false;
     this.cost = 0;
     this.isInTurn = this.owesTurn = false;
@@ -75,14 +75,14 @@ export class Conversation {
     return this.isInTurn || this.owesTurn || this.agents.count > 0;
   }
 
-  /** If the list of sessions says that this session is idle, correct the guess that a turn is due. */
+  /** If this session is idle in the list of sessions, correct the guess that a turn is due. */
   settle(life) {
     if (life !== "idle" || !this.owesTurn) return;
     this.owesTurn = false;
     this.on.changed();
   }
 
-  /** Show an event. With its id, the page can load earlier events later. */
+  /** Show an event. The page uses the id to load earlier events later. */
   add(event, id = null) {
     if (id !== null) this.at = id;
     if (event.type !== "claude_response") for (const text of this.texts.values()) text.writer.flush();
@@ -210,7 +210,7 @@ export class Conversation {
     text.count.textContent = event.redacted || !length ? "(not shown)" : `${length.toLocaleString("en")} characters`;
   }
 
-  /** Append a piece to an unfinished text. Above MAX_ANSWER, only count the characters. */
+  /** Append a piece to unfinished text. Above MAX_ANSWER, only count the characters. */
   write(text, piece) {
     text.entry.classList.add("live");
     const shown = cutAt(piece, Math.max(0, MAX_ANSWER - text.length));
@@ -243,13 +243,13 @@ export class Conversation {
     if (entry.dataset.kind === "response") entry.append(copier("Copy the answer", () => whole));
   }
 
-  /** Finish all texts. An interrupted turn or an ended CLI leaves unfinished ones. */
+  /** Finish all texts. An interrupted turn or an exited CLI leaves unfinished texts. */
   finishAll() {
     for (const text of this.texts.values()) this.finish(text);
     this.texts.clear();
   }
 
-  /** Show a person's prompt, or a message that the CLI added as if a person wrote it. */
+  /** Show a person's prompt, or a message that the CLI added in a person's name. */
   prompted(event) {
     if (event.origin === "interruption") {
       this.note("Stopped by the user", "warning");
@@ -265,7 +265,7 @@ export class Conversation {
     }
   }
 
-  /** Show a prompt when this page sends it, or when the CLI repeats it. In the second case, move it to the end. */
+  /** Show a prompt when this page sends it or the CLI repeats it. When the CLI repeats it, move it to the end. */
   prompt(id, text, attachments = 0, all = []) {
     const pictures = parts(all.filter((part) => part.data !== undefined));
     const sent = this.prompts.get(id);
@@ -323,11 +323,11 @@ export class Conversation {
     if (event.state === "failed" || event.state === "denied") this.on.say(`${event.title}: ${STATES[event.state]}`);
   }
 
-  /** Show a call's input and result, folded. They are open if the call changes a file or failed. */
+  /** Show a call's input and result, folded. They are unfolded if the call changes a file or failed. */
   describe(call, event) {
     const { input, change, content, decision } = { ...call.event, ...event };
     if (input === undefined && change === undefined && content === undefined) return;
-    // Leave out fields that are shown in the title or in the line below it.
+    // Omit fields shown in the title or in the line below it.
     const given = input === null || typeof input !== "object" || Array.isArray(input) ? input : { ...input };
     if (given !== null && typeof given === "object" && !Array.isArray(given)) {
       for (const name of ["command", "file_path", "path", "description"]) {
@@ -409,7 +409,7 @@ export class Conversation {
     if (agents) facts.push(agents === 1 ? "1 agent goes on" : `${agents} agents go on`);
     const done = agents ? "Turn done" : "Done";
     entry.append(make("span", "facts", [event.ok ? done : isStopped ? "Stopped" : "Not done", ...facts].join(" · ")));
-    // Usually the CLI already wrote the error as text. Then do not show it twice.
+    // Do not show an error twice: usually the CLI has already written it as text.
     if (event.error !== undefined && event.error !== this.lastText && !isStopped) {
       const error = make("div", "error");
       fill(error, event.error);
@@ -456,7 +456,7 @@ export class Conversation {
     }
   }
 
-  /** Handle a `session_state` from the service: whether the CLI ended, and which questions are open. */
+  /** Handle a `session_state` from the service: whether the CLI has exited, and which questions are open. */
   state(event) {
     const hasEnded = event.ended && this.ended === null;
     if (!event.ended && this.ended !== null) this.on.say("The session continues.");
@@ -482,7 +482,7 @@ export class Conversation {
     this.kept.charge(chars, entry);
   }
 
-  /** Forget the calls, texts, prompts and subagents in an entry, because Kept is removing it. */
+  /** Forget the calls, texts, prompts and subagents in an entry, because Kept is removing the entry. */
   forget(entry) {
     for (const one of [entry, ...entry.querySelectorAll("[data-id], [data-agent]")]) {
       this.calls.delete(one.dataset.id);
@@ -495,9 +495,9 @@ export class Conversation {
   // --- older entries
 
   /**
-   * Show older events before all others. A second Conversation draws them. Then calls, subagents and questions that begin in the
-   * older events are joined to their later parts here.
-   * @param {object} page `events`, each with its `id`; and `before`, the id for still older events, or null.
+   * Show older events before all others. A second Conversation draws them. Then this one joins calls, subagents and questions
+   * that begin in the older events to their later parts.
+   * @param {object} page `events`, each with its `id`; and `before`, the id for even older events, or null.
    */
   prepend({ events, before }) {
     const log = make("div");
@@ -508,7 +508,7 @@ export class Conversation {
     const older = new Conversation(places, quiet);
     for (const { event, id } of events) older.add(event, id);
     for (const [key, text] of older.texts) {
-      // The text was finished in a later event, which is shown here. Remove the pieces.
+      // A later event, shown here, has the whole text. Remove the pieces.
       if (this.log.querySelector(`[data-id="${CSS.escape(key)}"]`)) older.kept.remove(text.entry);
     }
     older.finishAll();
@@ -519,7 +519,7 @@ export class Conversation {
     this.kept.prepend(older.kept, before);
   }
 
-  /** Join a call that began in older events to its end, if the end is shown here. */
+  /** Join a call that began in older events to its result, if the result is shown here. */
   joinCall(older, id, call) {
     const later = this.calls.get(id);
     this.calls.set(id, call);
@@ -554,7 +554,7 @@ export class Conversation {
     this.clean(entry);
   }
 
-  /** Remove a list of calls that became empty. */
+  /** Remove a list of calls if it has become empty. */
   clean(entry) {
     if (entry?.classList.contains("calls") && !entry.querySelector("li, section")) this.kept.remove(entry);
   }

@@ -1,4 +1,4 @@
-// The dialog for a new session, with its profile, folder and name, and the choices that the profile offers.
+// The dialog for a new session: its profile, folder and name, and the choices that the profile offers.
 
 import { make, sentence } from "./text.js";
 import { MODES } from "./settings.js";

@@ -1,18 +1,18 @@
-// A tool call's details, folded: its input, the change to a file, and its output. Also pictures and other parts that open.
+// A tool call's folded details: its input, the change to a file, and its output. Also pictures and other folded parts.
 
 import { exact, foreign, make, makeButton } from "./text.js";
 
-/** How many lines of a long text to show at each end. A button shows the lines between them. */
+/** How many lines of long text to show at each end. A button shows the lines between them. */
 const [FIRST, LAST] = [12, 6];
 /** Maximum number of characters in a line. The rest is cut until a person presses the button. */
 const MAX_LINE = 4_000;
 /** Maximum number of fields of a tool's input to show. */
 const MAX_FIELDS = 40;
-/** The types of pictures that the page can show, and that a prompt may have. */
+/** The types of pictures that the page can show and a prompt may contain. */
 export const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const MARKS = { "+": "ins", "-": "del", "@": "b" };
 
-/** Return a <details> element. `give()` returns its contents, and is called when a person opens it for the first time. */
+/** Return a <details> element. `give()` returns its contents when a person opens the element for the first time. */
 export function opener(className, summary, give, isOpen = false) {
   const details = make("details", className);
   const head = make("summary");
@@ -32,7 +32,7 @@ export function opener(className, summary, give, isOpen = false) {
   return details;
 }
 
-/** Return an element with the lines of a text in a fixed-width font. Of a long text, show only the first and last lines. */
+/** Return an element with the lines of `text` in a fixed-width font. Show only the first and last lines of long text. */
 export function folded(text, { isDiff = false } = {}) {
   const box = make("div", isDiff ? "lines diff" : "lines");
   const lines = exact(text.replace(/\r\n/g, "\n").replace(/\n$/, "")).split("\n");
@@ -106,7 +106,7 @@ export function picture({ mediaType, data }) {
 }
 
 /**
- * Draw a picture on a canvas, its longer side at most `most` pixels. An <img> would need a Content-Security-Policy that
+ * Draw a picture on a canvas, with at most `most` pixels on its longer side. An <img> would need a Content-Security-Policy that
  * allows sources other than the service itself.
  */
 export async function paint(canvas, blob, most) {
@@ -134,7 +134,7 @@ export function about({ input, change, content, decision }) {
   return found;
 }
 
-/** Return roughly how many characters a JSON value has. */
+/** Return the approximate number of characters in a JSON value. */
 export function sizeOf(value) {
   if (typeof value === "string") return value.length;
   if (value === null || typeof value !== "object") return 8;

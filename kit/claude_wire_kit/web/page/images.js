@@ -3,7 +3,7 @@
 import { PICTURES, paint } from "./details.js";
 import { make, makeButton } from "./text.js";
 
-/** The service's limits for a prompt's images: how many, and how many bytes each and together. */
+/** The service's limits for a prompt's images: their number, the bytes of one image, and the bytes of all images. */
 const MAX_IMAGES = 8;
 const MAX_BYTES = 3_750_000;
 const MAX_ALL_BYTES = 8_500_000;
@@ -13,7 +13,7 @@ const PREVIEW = 64;
 export class Images {
   /**
    * @param {HTMLElement} place the list of previews.
-   * @param {object} on callbacks: `fault(text)` shows an error; `changed()` after images were added or removed.
+   * @param {object} on callbacks: `fault(text)` shows an error; `changed()` runs after images were added or removed.
    */
   constructor(place, on) {
     this.place = place;

@@ -1,14 +1,14 @@
-// The conversation's entries that are on the page. Above a limit, entries far from the view are removed. The page loads them
+// The conversation's entries on the page. Above a limit, this class removes entries far from the view. The page loads them
 // again when a person scrolls there.
 
 import { make, makeButton } from "./text.js";
 
-/** Maximum number of entries and of characters. */
+/** Maximum number of entries and of characters on the page. */
 const MAX_ENTRIES = 1_000;
 const MAX_CHARS = 16 * 1024 * 1024;
-/** How many entries at the end stay while a person is reading far above. */
+/** How many entries at the end remain while a person is reading far above. */
 const AT_END = 100;
-/** How many entries are removed together, because the browser's layout takes as long for one as for many. */
+/** How many entries to remove together: the browser's layout takes as long for one entry as for many. */
 const AT_ONCE = 50;
 
 export class Kept {
@@ -29,7 +29,7 @@ export class Kept {
     this.all = [];
     this.chars = 0;
     this.left = 0;
-    /** The id before which there may be older events; null if there are none. */
+    /** The id for loading older events; null if there are none. */
     this.before = null;
     this.top?.remove();
     this.gap?.remove();
@@ -119,7 +119,7 @@ export class Kept {
     }
   }
 
-  /** Remove the oldest entries, and all other entries of the last event among them, because an event is loaded as a whole. */
+  /** Remove the oldest entries, and all other entries of the last removed event, because the page loads whole events. */
   removeFirst(count) {
     const { id } = this.all[count - 1];
     while (count < this.all.length && id && this.all[count].id === id) count += 1;
@@ -156,7 +156,7 @@ export class Kept {
         this.on.forget(entry);
         entries += 1;
       } else if (this.on.isOpen(entry)) {
-        entry.kept = undefined; // keep the slot, because its question moves here when it is settled
+        entry.kept = undefined; // keep the slot, because its question moves here once settled
         continue;
       }
       entry.remove();
@@ -173,7 +173,7 @@ export class Kept {
     this.all[this.splitAt].entry.before(this.gap);
   }
 
-  /** Close the gap once the end is in view, by removing the entries before the gap. The page can load them again. */
+  /** Once the end is in view, close the gap: remove the entries before it. The page can load them again. */
   close() {
     if (this.gap === null) return;
     const count = this.gapAt;

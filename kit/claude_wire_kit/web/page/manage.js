@@ -1,9 +1,9 @@
-// Rename, end and delete a session, in one dialog.
+// Rename, stop and delete a session in one dialog.
 
 export class Manage {
   /**
    * @param {HTMLDialogElement} dialog
-   * @param {object} on callbacks: `post(what, body)` sends "rename", "stop" or "remove" for the shown session; `done(what)` follows.
+   * @param {object} on callbacks: `post(what, body)` sends "rename", "stop" or "remove" for the shown session, then `done(what)`.
    */
   constructor(dialog, on) {
     this.dialog = dialog;
@@ -33,7 +33,7 @@ export class Manage {
     this.dialog.querySelector('[role="alert"]').textContent = text;
   }
 
-  /** Delete the session when the button is pressed twice, because deleting cannot be undone. */
+  /** Delete the session when a person presses the button twice, because deleting cannot be undone. */
   delete() {
     if (this.isSure) {
       this.act("remove");

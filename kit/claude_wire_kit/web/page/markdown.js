@@ -7,11 +7,11 @@ import MarkdownIt from "./vendor/markdown-it.js";
 import DOMPurify from "./vendor/purify.js";
 import { copier, make } from "./text.js";
 
-/** Code with more characters is not highlighted. */
+/** The page does not highlight code with more characters. */
 const MAX_HIGHLIGHTED = 20_000;
-/** Milliseconds between two updates of a text that is being written. */
+/** Milliseconds between two updates of unfinished text. */
 const LOOK = 40;
-/** An unfinished block of at most this many characters is parsed again at each update; a larger one only after growing by 1/8. */
+/** Parse an unfinished block of at most this many characters again at each update; a larger block only after it grew by 1/8. */
 const SMALL = 4_000;
 
 const SANITIZER = {
@@ -106,27 +106,27 @@ function draw(tokens) {
   return drawn;
 }
 
-/** Return a Markdown text as elements. */
+/** Return Markdown as elements. */
 export function markdown(text) {
   return draw(parser.parse(text, {}));
 }
 
 /**
- * Shows a Markdown text that arrives in pieces. Finished blocks are drawn once, and only the last block is drawn again. So a
- * piece takes the same time at the beginning and at the end of a long text.
+ * Shows Markdown that arrives in pieces. Draws finished blocks once, and only the last block again. So a piece takes the same
+ * time at the beginning and at the end of long text.
  */
 export class Writer {
   /** @param {HTMLElement} element the parent of the blocks. */
   constructor(element) {
     this.element = element;
-    /** The unfinished block as last drawn, and the text that arrived since then. */
+    /** The unfinished block as last drawn, and the text that has arrived since then. */
     this.open = make("div", "open");
     this.tail = document.createTextNode("");
     this.block = make("div", "open");
     this.open.append(this.block, this.tail);
     element.append(this.open);
     this.finished = [];
-    /** The text after the last finished block, and how many characters of it are drawn. */
+    /** The text after the last finished block, and the number of its drawn characters. */
     this.rest = "";
     this.drawn = 0;
     this.code = null;
@@ -148,7 +148,7 @@ export class Writer {
     this.timer ??= setTimeout(() => this.show(), LOOK);
   }
 
-  /** Show the pieces that are waiting for the next update now. */
+  /** Show the waiting pieces now, before the next update. */
   flush() {
     if (this.timer !== null) this.show();
   }
@@ -213,7 +213,7 @@ export class Writer {
       this.code.at = next + 1;
     }
     this.code.looked = this.rest.length;
-    // Hold an incomplete line back while it may become the closing fence.
+    // Hold back an incomplete line while it may become the closing fence.
     const begun = this.rest.slice(this.code.at);
     if (begun.length > 100 || !/^ {0,3}([`~]|$)/.test(begun)) {
       shown += begun;
@@ -241,7 +241,7 @@ export class Writer {
   }
 }
 
-/** Return the number, from 0, of the last line that is complete and not blank; -1 if there is none. */
+/** Return the 0-based number of the last complete line that is not blank; -1 if there is none. */
 function lastLine(text) {
   const complete = text.slice(0, text.lastIndexOf("\n") + 1).trimEnd();
   return complete === "" ? -1 : complete.split("\n").length - 1;

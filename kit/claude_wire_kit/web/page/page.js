@@ -18,7 +18,7 @@ import { make, sessionButton } from "./text.js";
 const LOOK = 4_000;
 /** How many events to load when a session opens, and for each page of older events. */
 const LAST = 200;
-/** A shorter prompt is sent with keepalive. Browsers allow 64 KiB for that, and a character takes at most 6 bytes in JSON. */
+/** The page sends a shorter prompt with keepalive. Browsers allow 64 KiB for it, and a character takes at most 6 bytes in JSON. */
 const MAX_KEPT_ALIVE = 10_000;
 const LIVES = {
   starting: "starting",
@@ -53,10 +53,10 @@ function level(is) {
 }
 /** The id of the session that this page is resuming; null when its CLI runs. */
 let resumed = null;
-/** Resolves once the service replied to all prompts. */
+/** Resolves once the service has replied to all prompts. */
 let repliesToPrompts = Promise.resolve();
 let sessions = [];
-/** The time when the list of sessions was loaded; null before the first time. */
+/** When the list of sessions was last loaded; null before the first time. */
 let lookedAt = null;
 let isAtEnd = true;
 /** True if the prompt should get the focus as soon as it is enabled. */
@@ -150,7 +150,7 @@ const search = new Search(at("search"), {
   fault,
 });
 
-/** The session on disk that is shown; null if a session of the supervisor is shown, or none. */
+/** The shown session on disk; null if the page shows a session of the supervisor, or no session. */
 let read = null;
 new Past(at("past"), { list: () => call("GET", "past"), open: openPast, fault });
 
@@ -363,7 +363,7 @@ function show(id) {
   list();
   stream = new Stream(urlOf(id, `events?details=1&last=${LAST}`), {
     event(event, place) {
-      if (event.type === "session_state" && event.ended) resumed = null; // the resumed CLI ended again
+      if (event.type === "session_state" && event.ended) resumed = null; // the resumed CLI exited again
       conversation.add(event, place);
       follow(event);
       if (event.type === "session_state" && !isLevel) {
@@ -400,7 +400,7 @@ function follow(event) {
   } else if (event.type === "user_prompt") {
     queue.remove(event.id);
   } else if (event.type === "turn_complete") {
-    // A CLI that does not repeat prompts does not name its next turn's prompt. Take the oldest one.
+    // A CLI that does not repeat prompts does not name its next turn's prompt. Take the oldest prompt.
     const next = queue.takeUntold();
     if (next) conversation.prompt(next.uuid, next.text);
   }
@@ -472,7 +472,7 @@ function topOf(entry) {
 
 /** True while older entries are being loaded. */
 let isOlderDue = false;
-/** True if loading older entries failed, or they were removed again for lack of room. Then a person must press the button. */
+/** True if loading older entries failed, or there was no room for them. A person must then press the button. */
 let hasOlderFailed = false;
 
 /** Load older entries if the view is near the first entry, or if a person asks for them. The view does not move. */
@@ -527,7 +527,7 @@ async function send() {
   conversation.isInTurn = true;
   fault("");
   changed();
-  // With keepalive, the browser sends the prompt even if the person leaves the page now.
+  // With keepalive, the browser sends the prompt even if the person closes the page now.
   const body = taken.length ? { text, uuid, images: taken } : { text, uuid };
   const keepalive = text.length < MAX_KEPT_ALIVE && !taken.length;
   const reply = call("POST", urlOf(session, "prompts"), body, { keepalive });
@@ -580,7 +580,7 @@ async function goOn({ id }) {
   }
 }
 
-/** Resume the shown session. If a restarted supervisor no longer has its environment, use that of the only profile. */
+/** Resume the shown session. If a restarted supervisor no longer has the environment, use the only profile's. */
 async function resume(profile) {
   if (read !== null) {
     await goOn(read);
@@ -612,7 +612,7 @@ function grow() {
 
 // --- mouse and keyboard
 
-/** Show a session because a person chose it in the list. */
+/** Show a session that a person chose in the list. */
 function choose(id) {
   if (document.body.classList.contains("side-open")) side(false);
   show(id);

@@ -1,10 +1,10 @@
-// The list of sessions that the CLI keeps on disk. It is loaded when a person opens it; a click shows a session.
+// The list of sessions that the CLI keeps on disk. The page loads it when a person opens it; a click shows a session.
 
 import { make, sessionButton } from "./text.js";
 
 export class Past {
   /**
-   * @param {HTMLDetailsElement} place the element that opens, with a list in it.
+   * @param {HTMLDetailsElement} place the <details> element that contains the list.
    * @param {object} on callbacks: `list()` gets the sessions; `open(session)` shows one; `fault(text)` shows an error.
    */
   constructor(place, on) {

@@ -1,4 +1,4 @@
-// Permission questions. An open question is above the prompt. When it is settled, it moves to its place in the conversation.
+// Permission questions. An open question is above the prompt. Once settled, it moves to its place in the conversation.
 
 import { choicesOf } from "./choices.js";
 import { exact, fill, foreign, make, makeButton, sentence, toggler } from "./text.js";
@@ -15,15 +15,15 @@ export class Questions {
    * @param {HTMLElement} dock the element for open questions.
    * @param {object} on callbacks:
    *   `answer(requestId, allow, option, more)` sends an answer. `more` has the `message` of a denial, or the `answers` to choices.
-   *   It returns a promise of `{counts, over, words}`: the answer was accepted, or the question was settled before, or an error;
-   *   `ask(text)` is for a screen reader; `settled(slot, entry)` puts a question where it was asked; `find(selector)` finds one
-   *   there; `left()` is called after a question that had the focus was settled.
+   *   It returns a promise of `{counts, over, words}`: the answer was accepted, or the question was already settled, or an error;
+   *   `ask(text)` tells a screen reader; `settled(slot, entry)` puts a question where it was asked; `find(selector)` finds one
+   *   there; `left()` runs after a question with the focus was settled.
    */
   constructor(dock, on) {
     this.dock = dock;
     this.on = on;
     this.open = new Map();
-    /** Key -> the outcome of a question that was asked before the first event that is loaded. */
+    /** Key -> the outcome of a question asked before the first loaded event. */
     this.unknown = new Map();
   }
 
@@ -109,7 +109,7 @@ export class Questions {
     return button;
   }
 
-  /** Handle a key while the focus is in a question: a digit presses that button, arrows move between buttons. */
+  /** Handle a key while the focus is in a question: a digit presses the button with this number, an arrow moves between buttons. */
   key(pressed, question) {
     if (pressed.ctrlKey || pressed.altKey || pressed.metaKey || pressed.isComposing) return;
     if (pressed.target.matches("input")) {
@@ -162,7 +162,7 @@ export class Questions {
     const key = keyOf(requestId);
     const question = this.open.get(key);
     if (question?.isSent) {
-      question.told = [words, outcome]; // used if the service replies that our answer was too late
+      question.told = [words, outcome]; // used if the service replies that this page's answer was too late
     } else if (question) {
       this.settle(question, words, outcome);
     } else {
@@ -193,7 +193,7 @@ export class Questions {
     }
   }
 
-  /** Settle all questions except these, because the service says that only these are open. */
+  /** Settle all questions except these: according to the service, only these are open. */
   keep(ids, hasEnded) {
     const open = new Set(ids.map(keyOf));
     for (const [key, question] of this.open) {

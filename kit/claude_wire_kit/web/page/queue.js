@@ -9,7 +9,7 @@ export class Queue {
   /**
    * @param {HTMLElement} place the list element.
    * @param {object} on callbacks: `withdraw(uuid)` removes a prompt from the CLI's queue; `edit(prompt)` puts it into the prompt
-   *   field; `fault(text)` shows an error; `changed()` after the list changed.
+   *   field; `fault(text)` shows an error; `changed()` runs after the list changed.
    */
   constructor(place, on) {
     this.place = place;
@@ -32,7 +32,7 @@ export class Queue {
     this.draw();
   }
 
-  /** Set the ids of the waiting prompts, as the service lists them. The text of another client's prompt is not known here. */
+  /** Set the ids of the waiting prompts, as the service lists them. The page does not know the text of other clients' prompts. */
   state(ids) {
     const told = new Set(ids);
     for (const id of told) {

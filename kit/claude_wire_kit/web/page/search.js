@@ -1,12 +1,12 @@
-// Search the sessions: names and folders while a person types, and the conversations when the person presses Enter.
+// Search the sessions: names and folders while a person types, and conversations after Enter.
 
 import { foreign } from "./text.js";
 
 export class Search {
   /**
    * @param {HTMLInputElement} input
-   * @param {object} on callbacks: `find(text)` searches the conversations; `changed()` when the list must be drawn again;
-   *   `say(text)` for a screen reader; `fault(text)` shows an error.
+   * @param {object} on callbacks: `find(text)` searches the conversations; `changed()` draws the list again;
+   *   `say(text)` tells a screen reader; `fault(text)` shows an error.
    */
   constructor(input, on) {
     this.input = input;

@@ -2,7 +2,7 @@
 
 /** A connection without a byte for this many milliseconds counts as lost. The service sends a comment every 15 s. */
 const SILENT = 40_000;
-/** Milliseconds before the first attempt to reconnect, and at most before later ones. */
+/** Milliseconds before the first attempt to reconnect, and the maximum before later attempts. */
 const [SOON, LATE] = [500, 10_000];
 /** Handle events for this many milliseconds, then let the browser draw. */
 const SLICE = 12;
@@ -11,7 +11,7 @@ export class Stream {
   /**
    * @param {string} url the URL of the events.
    * @param {object} on callbacks: `event(event, id)`; `state(state, words, status)`, where state is "connecting", "live", "lost" or
-   *   "refused"; `alive()` whenever a byte arrives; `anew(reason)` before all events are sent again from the first.
+   *   "refused"; `alive()` runs whenever a byte arrives; `anew(reason)` before the service sends all events again from the first.
    */
   constructor(url, on) {
     this.url = url;

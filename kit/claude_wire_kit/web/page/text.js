@@ -1,11 +1,11 @@
 // Make elements with text from the model, tools and users. Such text becomes text nodes only, so it cannot become HTML.
 
-/** How many characters of a long text are shown first. */
+/** How many characters of long text to show first. */
 export const FIRST = 20_000;
 /** How many more characters one press of "Show more" adds. */
 const MORE = 100_000;
 
-/** Return a new element with a class, and a text that the page itself wrote. */
+/** Return a new element with a class and text from the page itself. */
 export function make(tag, className = "", text = null) {
   const element = document.createElement(tag);
   if (className) element.className = className;
@@ -21,7 +21,7 @@ export function makeButton(className, text, press) {
   return button;
 }
 
-/** Return a button that shows more of an element, and then less again: it sets and removes the class "unfolded". */
+/** Return a button that alternately shows more and less of an element: it sets and removes the class "unfolded". */
 export function toggler(element, more, less) {
   const button = makeButton("more", more, () => {
     const isOpen = element.classList.toggle("unfolded");
@@ -48,12 +48,12 @@ export function foreign(tag, className, text) {
   return element;
 }
 
-/** Return a text with a capital first letter. */
+/** Return `text` with a capital first letter. */
 export function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Return where to cut a text near a place: not between the two halves of a surrogate pair. */
+/** Return where to cut `text` near `place`, but not between the two halves of a surrogate pair. */
 export function cutAt(text, place) {
   if (place >= text.length) return text.length;
   const code = text.charCodeAt(place - 1);
@@ -61,12 +61,12 @@ export function cutAt(text, place) {
 }
 
 /**
- * Characters that are drawn as nothing or as a blank: Unicode's controls, separators, unassigned and default-ignorable characters,
+ * Characters that look like nothing or like a blank: Unicode's controls, separators, unassigned and default-ignorable characters,
  * and some that Unicode does not list as such, like the empty Braille pattern. support/text.py has the same rule.
  */
 const UNSEEN = /(?![\n\t ])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]/gu;
 
-/** Write invisible characters, and those that reorder text, as escapes such as \u202e. For text that a person decides on. */
+/** Write invisible characters, and characters that reorder text, as escapes such as \u202e, so a person sees all of the text. */
 export function exact(text) {
   return text.replace(UNSEEN, (one) => {
     const code = one.codePointAt(0).toString(16);
@@ -74,7 +74,7 @@ export function exact(text) {
   });
 }
 
-/** Fill an element with a text. For a long text, show the first characters and a button for more. */
+/** Fill an element with text. For long text, show the first characters and a button for more. */
 export function fill(element, text, { isExact = false } = {}) {
   const written = isExact ? exact : (piece) => piece;
   const shown = cutAt(text, FIRST);
@@ -82,7 +82,7 @@ export function fill(element, text, { isExact = false } = {}) {
   unfolder(element, text, shown, written);
 }
 
-/** Append a button that shows more of a text, unless all of it is shown. The first `from` characters are already shown. */
+/** Append a button that shows more of `text`, unless all of it is shown. The first `from` characters are already shown. */
 export function unfolder(element, text, from, written = (piece) => piece) {
   let shown = from;
   if (shown === text.length) return;
@@ -100,7 +100,7 @@ export function unfolder(element, text, from, written = (piece) => piece) {
   element.append(button);
 }
 
-/** Return a button that copies the text that `give()` returns. */
+/** Return a button that copies the text from `give()`. */
 export function copier(label, give) {
   const name = (words) => {
     button.title = words;
@@ -119,7 +119,7 @@ export function copier(label, give) {
   return button;
 }
 
-/** Copy a text; return whether that worked. navigator.clipboard needs TLS or localhost; without it, try execCommand. */
+/** Copy text; return true on success. navigator.clipboard needs TLS or localhost; without it, try execCommand. */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
