@@ -41,7 +41,7 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 #: The supervisor disconnects a client that is behind and reads nothing for this many seconds. The client may attach
 #: again.
 STALLED_SECONDS = 60.0
-#: Maximum bytes of frames waiting to be sent to one client. Above it the supervisor disconnects the client.
+#: Maximum bytes of frames waiting for one client. Above this size, the supervisor disconnects the client.
 MAX_FRAME_BYTES = 1024 * 1024
 #: If more bytes of frames are waiting, the supervisor drops frames with the CLI's standard error. The journal keeps it.
 MAX_STDERR_BYTES = MAX_FRAME_BYTES // 2

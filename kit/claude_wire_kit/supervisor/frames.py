@@ -278,7 +278,7 @@ class Resume(_Role, frozen=True):
     """Start a CLI that resumes an ended session, and attach to it. The answers are the same as for :class:`Create`.
 
     Attributes:
-        env: the CLI's whole environment. None for the previous one, which a restarted supervisor does not have.
+        env: the CLI's whole environment. None for the previous environment. A restarted supervisor does not have it.
     """
 
     resume: str

@@ -41,8 +41,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         sessions: how many CLIs may run at the same time, including prewarmed ones.
         connections: how many clients may be connected at the same time.
-        memory_bytes: maximum memory of all CLIs and the processes they start. Above it the supervisor does not start
-            CLIs. None for no limit.
+        memory_bytes: maximum memory of all CLIs and the processes they start. Above this limit, the supervisor does not
+            start CLIs. None for no limit.
         journal_bytes: maximum size of each session's journal.
     """
 

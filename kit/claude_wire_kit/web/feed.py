@@ -68,7 +68,7 @@ MAX_OLDER = 4
 #: How many bytes of the journal ``last`` and ``before`` read.
 TAIL_BYTES = 1024 * 1024
 #: A connection that reads a journal may wait this many seconds in total for its client. After that, it loses its slot
-#: as soon as another connection needs one.
+#: as soon as another connection needs a slot.
 OLDER_SECONDS = 3.0
 #: Seconds between two ``beat`` signals to each connection.
 BEAT_SECONDS = 15.0

@@ -49,7 +49,7 @@ MAX_CONNECTIONS = 2048
 BACKLOG = 256
 #: Maximum size in bytes of a WebSocket message from a client. Clients have no reason to send messages.
 MAX_MESSAGE_BYTES = 4096
-#: Rate limit for lines in the log, because requests of clients can cause such lines: lines in one burst, and lines per
+#: Rate limit for lines in the log, because client requests can cause such lines: lines in one burst, and lines per
 #: second.
 LOG_BURST = 20
 LOG_RATE = 0.1

@@ -171,8 +171,8 @@ class Service:
         """Start a CLI that resumes an ended session.
 
         Args:
-            profile: the profile that defines the CLI's environment; None for the previous environment, which a
-                restarted supervisor does not have.
+            profile: the profile that defines the CLI's environment; None for the previous environment. A restarted
+                supervisor does not have it.
 
         Raises:
             FolderError: the session's folder is not below the profile's roots.

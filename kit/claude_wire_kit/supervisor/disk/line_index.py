@@ -30,7 +30,7 @@ class LineIndex(msgspec.Struct, array_like=True, frozen=True):
         count: the number of complete lines.
         end: the offset after the last complete line, in bytes.
         ordered, ordered_end: the number of lines with a row in ``order.jsonl``, and the offset after these lines.
-        marks, offsets: the numbers of some lines, counted from 0, and their offsets.
+        marks, offsets: the 0-based numbers of some lines, and their offsets.
     """
 
     size: int
