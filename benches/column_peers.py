@@ -1,6 +1,6 @@
 """The jobs of test_columns.py, written as users of other libraries would write them, on one thread.
 
-Each job reads a file of transcripts and returns what it found, so that a wrong result is reported together with its
+Each job reads a file of transcripts and returns what it found: the bench reports a wrong result together with the job's
 time.
 """
 

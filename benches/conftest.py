@@ -100,7 +100,7 @@ class Contest:
             faster_than: peers that should be slower. The ratio is their time divided by the subject's.
             at_most: peers that should be faster, such as msgspec below our decoder. The ratio is our time divided by
                 theirs.
-            fastest: a text and a ratio: the claim against the fastest of ``faster_than`` with this text in its label.
+            fastest: text and a ratio: the claim against the fastest of ``faster_than`` with this text in its label.
             rate: how many bytes the subject reads, and the claimed GB/s.
             passes: how often the subject does the job in a round: more than once if it takes very little time.
             charted: whether the chart shows ``faster_than``.

@@ -90,7 +90,7 @@ READERS: dict[str, tuple[str, Callable[[Path], list[str | None]]]] = {
 
 
 def outcome(reader: Callable[[Path], list[str | None]], data: bytes = LINES) -> list[str | None] | str:
-    """Return the texts that a reader finds in these lines, or the error with which it refuses the file."""
+    """Return the texts that a reader finds in these lines, or the error that it raises for the file."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cut.ndjson"
         file.write_bytes(data)

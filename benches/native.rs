@@ -214,7 +214,7 @@ fn typed(data: &[u8]) -> usize {
     found
 }
 
-/// Plans classes for the deltas. Whole messages have no class and are read as dicts.
+/// Creates plans for the deltas' classes. Whole messages have no class and are read as dicts.
 fn plan_deltas(plan: &mut Plan<(), ()>) {
     let text = kind(plan, may_be::TEXT | may_be::NULL, &[]);
     let whole = kind(plan, may_be::INT, &[]);

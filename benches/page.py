@@ -186,7 +186,7 @@ def _decisive(table: Table) -> list[str]:
 
 
 def _lost(table: Table) -> str:
-    """Return a text that says how many claims do not hold, and which peers are faster at which jobs."""
+    """Say how many claims do not hold, and which peers are faster at which jobs."""
     claims = [row for row in table.rows if row.met is not None]
     missed = sum(row.met is False for row in claims)
     races = [row for row in table.rows if row.measure is Measure.FASTER and row.values]
@@ -239,7 +239,7 @@ def all_numbers(table: Table) -> str:
 
 
 def _saved(table: Table) -> str:
-    """Return all rows as a JSON array. Of the values of a row, it has the lowest, the median and the highest."""
+    """Return all rows as a JSON array. For each row, it has the lowest value, the median and the highest value."""
     lines = []
     for row in table.rows:
         values = [min(row.values), row.median, max(row.values)] if len(row.values) > 1 else row.values
@@ -260,7 +260,7 @@ def load(path: Path) -> Table:
 
 
 def readme(table: Table, rounds: int) -> str:
-    """Return the README's table: those of its comparisons with claude-agent-sdk that this run has."""
+    """Return the README's table: its comparisons with claude-agent-sdk, as far as this run has them."""
     lines = ["| job | claude_wire, against claude-agent-sdk |", "|---|---|"]
     for job, package, words in CHOSEN:
         lines += [

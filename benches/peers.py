@@ -2,8 +2,8 @@
 
 A peer takes chunks of bytes, and calls ``each`` with one object per line.
 
-Peers are optional. If a package is not installed, its functions here are None, the benches leave it out, and the
-summary names it.
+Peers are optional. If a package is not installed, its functions here are None, the benches omit it, and the summary
+names it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ takopi = optional("takopi.schemas.claude", "takopi")
 agent_sdk = optional("claude_agent_sdk", "claude-agent-sdk")
 _sdk_parser = optional("claude_agent_sdk._internal.message_parser", "claude-agent-sdk")
 _sdk_transport = optional("claude_agent_sdk._internal.transport.subprocess_cli", "claude-agent-sdk")
-#: The function with which claude-agent-sdk's ``query`` converts a line's dict to a message.
+#: The function that claude-agent-sdk's ``query`` uses to convert a line's dict to a message.
 parse_message: Any = _sdk_parser and _sdk_parser.parse_message
 SubprocessCLITransport: Any = _sdk_transport and _sdk_transport.SubprocessCLITransport
 

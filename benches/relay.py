@@ -1,4 +1,4 @@
-"""The smallest possible relay between a CLI and its client. The supervisor's own work is what takes longer.
+"""The smallest possible relay between a CLI and its client. A supervisor can only take longer than this relay.
 
 ``relay.py FILE ARGV...`` runs a program, and writes each chunk of its output to a file and then to standard output. It
 uses asyncio callbacks, as the supervisor does.

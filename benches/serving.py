@@ -50,7 +50,7 @@ class Served:
 
     Args:
         argv: the process's arguments, for :func:`main`.
-        sessions: the sessions that this process serves, and no other.
+        sessions: the sessions that this process serves, and no other process.
         lines: the lines to write into the sessions. Each gives one event.
     """
 
@@ -112,7 +112,7 @@ class Served:
             return answer
 
     def run(self, count: int, at_once: int) -> float:
-        """Write ``count`` events, ``at_once`` of them at a time, each in a different session.
+        """Write ``count`` events in batches of ``at_once``. Each event of a batch is in a different session.
 
         So a connection never gets two events together, however busy the machine is.
 

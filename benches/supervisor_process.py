@@ -32,7 +32,7 @@ SECONDS = 60.0
 BEHIND = 10
 #: After this many lines of all sessions together, one of the slow readers reads ``SLOW_BYTES``.
 SLOW_EVERY = 100
-#: How many bytes a slow reader reads at a time.
+#: How many bytes a slow reader reads in one call.
 SLOW_BYTES = 4 * 1024
 
 
@@ -96,7 +96,7 @@ class Pace:
         """Write ``count`` lines within ``seconds``. Return session -> each line's seconds to the session's client."""
         everybody = [*self._sessions, *self._slow]
         moments = sorted(self._random.random() * seconds for _ in range(count))
-        # Session -> for each line that did not arrive yet: when it was written, and how many bytes are missing.
+        # Session -> for each line that has not arrived yet: when it was written, and how many bytes are missing.
         sent: dict[ManagedSession, deque[list[float]]] = {session: deque() for session in self._sessions}
         found: dict[ManagedSession, list[float]] = {session: [] for session in self._sessions}
         start, done, arriving = time.perf_counter(), 0, 0
@@ -203,7 +203,7 @@ class Writer:
         loop.remove_reader(self._output)
 
     def close(self) -> None:
-        """End the writer and the reader. A writer that the supervisor started ends with the supervisor."""
+        """Stop the writer and the reader. A writer that the supervisor started exits with the supervisor."""
         if self._client is not None:
             self._client.close()
         if self._process is not None:
@@ -277,7 +277,7 @@ class SupervisorProcess:
         return resident(self._process.pid)
 
     def close(self) -> None:
-        """Kill the supervisor, which also ends all CLIs."""
+        """Kill the supervisor, which also terminates all CLIs."""
         for session in self.sessions:
             session.close()
         self._process.kill()

@@ -130,7 +130,7 @@ def _number(value: float) -> str:
 
 
 def shown(row: Row) -> tuple[str, str]:
-    """Return two texts, which may be empty: the median with the lowest and highest value, and the claim's verdict."""
+    """Return two strings, which may be empty: the median with the lowest and highest value, and the claim's verdict."""
     if not row.values:
         return "", ""
     memory = row.measure is Measure.MEMORY

@@ -1,6 +1,6 @@
 """Lines that do not become Python objects: skipped by ``only``, merged by ``coalesce``, or only peeked at.
 
-The input is recorded deltas. Each bench first checks that the subject and the peers return the same.
+The input is recorded deltas. Each bench first checks that the subject and the peers return the same result.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _typed(chunks: list[bytes], classes: Any) -> Callable[[], int]:
 
 
 class Delta(msgspec.Struct):
-    """The tags of a line, declared as an application would that reads nothing else."""
+    """The tags of a line, as an application that reads nothing else would declare them."""
 
     type: str | None = None
 

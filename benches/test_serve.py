@@ -107,8 +107,8 @@ def test_the_end_of_a_long_session(contest: Contest, supervisor: SupervisorProce
 def test_opening_a_long_session(contest: Contest, supervisor: SupervisorProcess, tmp_path: Path, what: str) -> None:
     """Open the page of a newly started service in Chromium, on a session of 100 MB and on one of 2 MB.
 
-    Times count from the navigation on. The page shows its first paint before it has the events, and then the last
-    answer, at the end of the session.
+    Times count from the start of the navigation. The page shows its first paint before it has the events, and then the
+    last answer, at the end of the session.
     """
     if peers.browser is None:
         pytest.skip("needs Chromium and Playwright")

@@ -2,7 +2,7 @@
 
 One child (asker.py) lives for all rounds and writes on command, so the start of a process or an event loop is not
 measured. ``query()`` of claude-agent-sdk starts a child for each call. The jobs that are compared with it do the same,
-and the time counts from the first message on.
+and the time counts from the first message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHILD = Path(__file__).with_name("asker.py")
 LINES = 40_000
 QUESTIONS = 300
 
-#: The flags with which a host starts the CLI. The stand-in ignores them.
+#: The flags that a host passes to the CLI. The stand-in ignores them.
 STREAM_JSON = ("--input-format", "stream-json", "--output-format", "stream-json")
 
 
@@ -65,7 +65,7 @@ async def by_session_in_batches(session: claude_wire.Session, command: str) -> N
 @pytest.mark.parametrize("how", ["blocks", "lines"])
 @pytest.mark.parametrize("iterate", ["one by one", "in batches"])
 def test_message(contest: Contest, stand_in: str, runner: Runner, how: str, iterate: str) -> None:
-    """Read a child that writes blocks, as a CLI whose reader was away, or one line at a time."""
+    """Read a child that writes blocks, like a CLI whose reader was busy, or one line at a time."""
     command = f"{how} {LINES}"
     argv = [stand_in, *STREAM_JSON]
     process, session = claude_wire.open_process(argv), claude_wire.open_session(argv)

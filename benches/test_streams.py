@@ -14,7 +14,7 @@ import peers
 import workloads
 from conftest import Contest
 
-#: The size of a chunk in bytes, as after a read from a pipe whose reader was away for a moment.
+#: The size of a chunk in bytes, as after a read from a pipe whose reader was busy for a moment.
 CHUNK = 4_096
 #: Chunks per round, for all streams together.
 CHUNKS = 8_000

@@ -123,7 +123,7 @@ def test_latency(
     """Measure the median time from the write of an event to its arrival at the client, with one event per 2 ms.
 
     Most of this time is the wake-up of processes, which changes with the load and the clock rate of the processor. So
-    the bare pipe, the relay and the supervisor alternate after ten events. No supervisor can be faster than the relay.
+    the bare pipe, the relay and the supervisor alternate every ten events. No supervisor can be faster than the relay.
     """
     bare, relayed = Writer(lines_file), Writer(lines_file, relayed=tmp_path / "relayed")
     through = Writer(lines_file, opened(loop))

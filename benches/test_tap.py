@@ -39,7 +39,7 @@ WAYS = {"recording": "plain", "redacting": "redacted", "alone": "", "bare": None
 
 @pytest.fixture
 def memory() -> Iterator[Path]:
-    """Return a folder in /dev/shm, whose files are in memory, or a normal temporary folder without it."""
+    """Return a folder in /dev/shm, whose files are in memory, or a normal temporary folder on other systems."""
     in_memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=in_memory if in_memory.is_dir() else None) as folder:
         yield Path(folder)
@@ -79,7 +79,7 @@ def test_speed(contest: Contest, command: Callable[..., list[str]], way: str) ->
 
 @pytest.mark.parametrize("way", ["alone", "recording"])
 def test_processor_time(contest: Contest, command: Callable[..., list[str]], way: str) -> None:
-    """Measure the tap's processor time per gigabyte, without its start."""
+    """Measure the tap's processor time per gigabyte, without its startup."""
 
     def taken() -> float:
         some, few = (tapped.Reader(command(way, "blocks", count)) for count in (BLOCKS, 20))

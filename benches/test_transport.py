@@ -105,7 +105,7 @@ async def thrown_away(process: claude_wire.Process[Any], command: bytes, size: i
 
 
 def test_block_writer(contest: Contest, lines_file: Path, stock: Stock | None, runner: Runner) -> None:
-    """Read a child that writes blocks, as a CLI whose reader was away for a moment.
+    """Read a child that writes blocks, like a CLI whose reader was busy for a moment.
 
     The loop that throws the bytes away takes 0.4 times as long as the feed: the system calls, the copy out of the pipe,
     and a wake-up for each 64 KiB. So the feed from a pipe takes at least 1.4 times as long as in memory, and the claim

@@ -5,7 +5,7 @@ the peer, the npm package ccusage, which is run with ``--offline``. The claims:
 
 * a second run on an unchanged folder takes at most 0.03 seconds per GB, besides the start of the process;
 * the start of the command takes at most 0.2 seconds;
-* a second run after ten files grew reads only the new ends of these files;
+* a second run after ten files grew reads only the bytes appended to these files;
 * the sums are those of the API in every recorded session. If a peer has other sums, its time is marked.
 """
 

@@ -1,8 +1,8 @@
 """Write docs/which-tool.md, which compares what tools count in a folder of transcripts: ``which_tool.py [CCUSAGE…]``.
 
 The folder has all recorded sessions of the tests. The right numbers are those that the API reported during the
-recording. ``CCUSAGE`` is a folder in which npm has installed a version of ccusage. It needs node on the PATH, and no
-network. Without this argument the page has no rows for ccusage.
+recording. ``CCUSAGE`` is a folder in which npm has installed a version of ccusage. ccusage needs node on the PATH, and
+no network. Without this argument the page has no rows for ccusage.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import traffic
 CHUNK = 64 * 1024
 #: How many different deltas an input has: half a megabyte, so that chunks are in the cache, as after a read.
 DIFFERENT = 1_600
-#: How often a round goes through the input.
+#: How many times a round goes through the input.
 PASSES = 25
 #: How many delta lines a round has.
 LINES = DIFFERENT * PASSES
@@ -45,7 +45,7 @@ def deltas(odd: tuple[bytes, bytes] = (b"", b""), every: int = DIFFERENT) -> byt
 def mixed() -> bytes:
     """Return whole recorded sessions, 4 to 6 MB.
 
-    Recordings with lines of megabytes, or with lines that a peer refuses, are left out.
+    Recordings with lines of megabytes, or with lines that a peer refuses, are omitted.
     """
     names = [
         name

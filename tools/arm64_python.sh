@@ -23,8 +23,8 @@ for package in *.deb; do
 done
 cd "$folder"
 rm -r packages
-# The wrapper is a C program, because a shell script would add variables to the environment. -0 passes on the name with
-# which the wrapper was started: it may be in a virtual environment.
+# The wrapper is a C program, because a shell script would add variables to the environment. -0 passes on the name
+# that started the wrapper: the wrapper may be in a virtual environment.
 cat > python.c <<END
 #include <unistd.h>
 int main(int count, char **given) {

@@ -11,7 +11,7 @@ from claude_wire_kit.conform.rules import Rule
 from claude_wire_kit.conform.scenarios import SCENARIOS
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "conform"
-#: Host -> the file that lists which rules it breaks, and why. The other hosts keep all rules.
+#: Host -> the file that lists which rules it breaks, and why. The other hosts follow all rules.
 EXPECTED = {
     "claude-agent-sdk": EXAMPLES / "agent_sdk.json",
     "TypeScript SDK": EXAMPLES / "typescript.json",
@@ -20,7 +20,7 @@ EXPECTED = {
 
 
 def scenarios() -> str:
-    """Return the list of scenarios in Markdown: the rules that several share, and a table with a row per scenario."""
+    """Return the list of scenarios in Markdown: the rules that several of them share, and a table with a row for each."""
     counts = Counter((rule.name, rule.says) for scenario in SCENARIOS.values() for rule in scenario.rules)
     shared = {name: says for (name, says), count in reversed(counts.most_common()) if count > 1}
     everywhere = {name: says for name, says in shared.items() if counts[name, says] > len(SCENARIOS) // 2}

@@ -28,8 +28,8 @@ FILE = ROOT / "benches" / "instructions.json"
 TOLERANCE = 0.03
 #: Instructions within this function are counted. It is never inlined.
 COUNTED = "*counted_part*"
-#: glibc copies large blocks by one instruction (``rep movsb``), which valgrind counts once per byte. The size from
-#: which it does so depends on the processor, so this setting switches it off.
+#: glibc copies large blocks by one instruction (``rep movsb``), which valgrind counts once per byte. The size at which
+#: glibc starts to do so depends on the processor, so this setting disables the instruction.
 TUNABLES = "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000"
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "memcheck"
 
-#: Suppressions: the tests of drains leak objects that live until the process ends.
+#: Suppressions: the tests of drains leak objects that live until the process exits.
 LEAKS = "leak:drain::tests\nleak:drain::rescuer::tests\nleak:no_memory::shared\n"
 
 TESTS = [
@@ -123,8 +123,8 @@ def check_python(library: Path) -> None:
     environment = {
         **os.environ,
         "LD_PRELOAD": sanitizer(),
-        # Python does not free all its memory before the process ends. Tests without memory need a malloc that fails:
-        # by default, the sanitizer ends the process, or deadlocks while it writes its report.
+        # Python does not free all its memory before the process exits. Tests of failing allocations need a malloc that
+        # fails: by default, the sanitizer aborts the process, or deadlocks while it writes its report.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "PYTHONMALLOC": "malloc",
         "PYTHONPATH": str(package),

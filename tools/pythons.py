@@ -2,8 +2,8 @@
 
 For each Python that pyproject.toml names, except the one that runs this file, the script makes an environment .venv-3.x
 with the wheels and the newest dependencies, and runs the tests ``CHOICE``. Then it makes .venv-lowest, with the oldest
-Python and the lowest versions of the dependencies, and runs the tests ``LOWEST``. A Python that is not installed is
-printed and skipped. With ``PYTHON``, it tests only that one. Without arguments, it prints the files of ``CHOICE``.
+Python and the lowest versions of the dependencies, and runs the tests ``LOWEST``. The script prints and skips a Python
+that is not installed. With ``PYTHON``, it tests only that one. Without arguments, it prints the files of ``CHOICE``.
 """
 
 from __future__ import annotations

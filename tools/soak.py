@@ -9,9 +9,9 @@ socket), readers of events (by Server-Sent Events or WebSockets), pages that are
 send prompts and answer questions, and clients that do not read. A client writes what it has received to a file, and
 its successor continues from there.
 
-At the end the script reads each session as a whole and compares: nothing is lost or received twice, each prompt has one
-turn, and each question has one answer. Memory, descriptors and threads must not grow. If any of this fails, the exit
-code is 1.
+At the end the script reads each whole session and compares it with the clients' files: nothing is lost or received
+twice, each prompt has one turn, and each question has one answer. Memory, descriptors and threads must not grow. If any
+of this fails, the exit code is 1.
 """
 
 from __future__ import annotations
@@ -347,7 +347,7 @@ class Soak:
             self.flat(at_rest, seconds / 60)
 
     def reap(self, now: float) -> None:
-        """Kill the clients whose time is over, and restart all clients that ended."""
+        """Kill the clients whose time is over, and restart all clients that exited."""
         for client in self.clients:
             if now > client.until:
                 os.kill(client.pid, signal.SIGKILL)

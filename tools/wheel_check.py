@@ -1,9 +1,9 @@
 """Check that wheels can be published: ``wheel_check.py WHEEL…``.
 
-A wheel must have less than 1.1 MB, contain its licences and every file of its package, and must not contain the path of
-a folder on the builder's machine. The wheel of the kit is for all systems. The wheel of the library contains the native
-library, which exports only ``cw_…`` and needs only system libraries that every system of the wheel's tag has. For
-manylinux, auditwheel knows these; for the others, the lists below name them.
+A wheel must be smaller than 1.1 MB, contain its licences and every file of its package, and must not contain the path
+of a folder on the builder's machine. The wheel of the kit is for all systems. The wheel of the library contains the
+native library, which exports only ``cw_…`` and needs only system libraries that every system of the wheel's tag has.
+For manylinux, auditwheel knows these; for the others, the lists below name them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import lief
 
-# lief would warn about objects that live until the interpreter ends.
+# lief would warn about objects that live until the interpreter exits.
 lief.disable_leak_warning()
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -1,8 +1,8 @@
 """Build and check the wheels for other systems, and put them into dist: ``wheels.py [TARGET…]``.
 
 A target needs its standard library (``rustup target add``). Without it, the script uses the compiler that ``make
-cross-toolchain`` puts into target/cross-toolchain, which compiles the standard library as well. zig is the linker. A
-target for which neither is installed is printed and skipped. Wheels for macOS are built only on macOS: there zig's
+cross-toolchain`` puts into target/cross-toolchain, which compiles the standard library as well. zig is the linker. The
+script prints and skips a target for which neither is installed. Wheels for macOS are built only on macOS: there zig's
 linker would export names of the standard library, which the check refuses. The wheels are not run.
 """
 

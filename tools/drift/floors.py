@@ -61,7 +61,7 @@ def sources(found: Mapping[str, int], *, without: str = "") -> list[Source]:
 
     Args:
         found: source -> its count.
-        without: a prefix: leave out the sources whose names begin with it.
+        without: a prefix: omit the sources whose names begin with this prefix.
     """
     names = dict.fromkeys([*FLOORS, *sorted(found)])
     asked = [name for name in names if not (without and name.startswith(without))]

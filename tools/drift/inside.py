@@ -2,7 +2,7 @@
 
 It writes the recordings of all sessions into the folder, and ``cli.json``, which has the CLI's version, its flags, and
 why a scenario failed. The program must run in a network namespace that has only a loopback interface: otherwise
-`sandbox.require` ends it before the CLI is started.
+`sandbox.require` raises an error before the CLI starts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from offline.fake_api import FakeAPI
 
 __all__ = ["HELP_BYTES", "said_by"]
 
-#: Timeouts in seconds for a scenario, and for a CLI that prints its help. Then the maximum bytes to read of the help.
+#: Timeouts in seconds for a scenario, and for a CLI that prints its help. Then the maximum number of bytes to read from
+#: the help.
 SCENARIO_SECONDS, HELP_SECONDS, HELP_BYTES = 120.0, 60.0, 1 << 18
 #: How many scenarios run in parallel. Most of their time is spent waiting.
 AT_ONCE = 3
@@ -59,7 +60,7 @@ def main(cli: Path, folder: Path) -> None:
 
 
 def said_by(command: list[str], home: Path) -> str:
-    """Run a command. Return what it writes to both streams before it ends, or within :data:`HELP_SECONDS`."""
+    """Run a command. Return what it writes to both streams before it exits, or within :data:`HELP_SECONDS`."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -77,7 +78,7 @@ def said_by(command: list[str], home: Path) -> str:
             return process.stdout.read(HELP_BYTES).decode(errors="replace")
         finally:
             timer.cancel()
-            timer.join()  # once this child is reaped, the timer might kill another process group with its id
+            timer.join()  # once this child is reaped, the timer might kill another process group with the same id
             with suppress(ProcessLookupError):
                 end()
 

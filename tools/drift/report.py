@@ -1,6 +1,6 @@
 """Print the differences as a table or as JSON.
 
-Of the CLI's lines, the output has only names of types and fields, which are safe to print.
+The output has only the names of types and fields from the CLI's lines. These names are safe to print.
 """
 
 from __future__ import annotations

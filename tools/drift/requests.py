@@ -73,7 +73,7 @@ class NoRequest(ControlRequestBody[dict[str, Any]], tag=NO_REQUEST, frozen=True)
 
 
 def every_request() -> Iterator[ControlRequestBody[Any]]:
-    """Yield `NoRequest`, then at least one of each request of a host except `initialize`; the last ends the session."""
+    """Yield `NoRequest`, then at least one of each host request except `initialize`. The last one ends the session."""
     yield NoRequest()
     yield from REQUESTS
     done = {messages.InitializeRequest, messages.EndSessionRequest, *map(type, REQUESTS)}

@@ -36,7 +36,7 @@ PROMPT_ID = "10000000-0000-4000-8000-000000000000"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 #: Timeouts in seconds for the answer to a request, and for the run of a prompt.
 REQUEST_SECONDS, RUN_SECONDS = 15.0, 20.0
-#: Maximum bytes to record of a session (8 MiB). With today's CLI, a session has 0.3 MB.
+#: Maximum bytes to record per session (8 MiB). With today's CLI, a session has 0.3 MB.
 MAX_BYTES = 1 << 23
 
 
@@ -89,7 +89,7 @@ class Stage:
     api: FakeAPI
     home: Path
     work: Path
-    #: The folder for the recordings, and the scenario's name, with which their names begin.
+    #: The folder for the recordings, and the scenario's name. The recordings' names begin with this name.
     folder: Path
     name: str
     #: Fields of the options whose flags this CLI does not have. The CLI would not start with an unknown flag.

@@ -37,7 +37,7 @@ class Drift:
     #: ``new`` or ``gone``.
     change: str
     finding: Finding
-    #: The place where it was found first: a session and a line of its output, ``--help``, or a type in the typings.
+    #: Where the difference was first found: a session and a line of its output, ``--help``, or a type in the typings.
     where: str
     values: list[Any] = field(default_factory=lambda: list[Any]())
     #: The class that lacks the field; None for other differences.

@@ -83,7 +83,7 @@ def tool(name: str, /, **arguments: Any) -> Block:
 
 
 class Reply:
-    """A message of the assistant.
+    """A message from the assistant.
 
     Args:
         blocks: the content.
@@ -215,7 +215,7 @@ def _chunk(event: dict[str, Any]) -> bytes:
 
 
 def _dump(value: object) -> bytes:
-    """Encode JSON as the real API does: in UTF-8, with escapes for halves of surrogate pairs, which UTF-8 lacks."""
+    """Encode JSON as the real API does: in UTF-8, with escapes for lone surrogates, which UTF-8 cannot encode."""
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", written).encode()
 
@@ -261,7 +261,7 @@ class FakeAPI:
         self._thread.join()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for some seconds, or until the server stops. Return True if it still runs."""
+        """Wait for some seconds, or until the server stops. Return True if the server is still running."""
         return not (self._stopped.wait(seconds) if seconds else self._stopped.is_set())
 
     def open(self, gate: str) -> None:
@@ -270,7 +270,7 @@ class FakeAPI:
             self._gates[gate].set()
 
     def wait_for(self, gate: str) -> bool:
-        """Wait until a gate is open, or until the server stops. Return True if it still runs."""
+        """Wait until a gate is open, or until the server stops. Return True if the server is still running."""
         with self._lock:
             opened = self._gates[gate]
         # When the server stops, it opens only the gates that exist. A new one would never be opened.
@@ -316,7 +316,7 @@ class FakeAPI:
                 done += 1
                 continue
             if message["role"] == "user":
-                # The CLI joins queued messages, and the output of commands, into one message with several texts.
+                # The CLI joins queued messages, and the output of commands, into one message with several text blocks.
                 for written in reversed(list(_texts(message))):
                     named = [name for name in MARKER.findall(written) if name in self._scripts]
                     if named:

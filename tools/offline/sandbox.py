@@ -67,7 +67,7 @@ def bring_loopback_up() -> None:
     """Enable the loopback interface, which is down in a new namespace.
 
     Raises:
-        OSError: the process is not allowed to.
+        OSError: the process is not allowed to enable it.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         _flags(probe, _flags(probe) | IFF_UP)

@@ -15,7 +15,7 @@ FOLDER = ROOT / "protocol"
 
 
 def differences(folder: Path, made: Mapping[str, str]) -> list[str]:
-    """Return the names of the files that are missing, have other content than generated, or are no longer generated."""
+    """Return the names of the files that are missing, differ from the generated files, or are no longer generated."""
     kept = {path.relative_to(folder).as_posix() for path in folder.rglob("*.json") if path.parent.name != "changelog"}
     changed = [name for name, text in made.items() if name not in kept or (folder / name).read_text("utf-8") != text]
     return [*changed, *sorted(kept - made.keys())]

@@ -23,7 +23,7 @@ _ABOUT = (
 _COMPARED = ("group", "sent_by", "kind", "tags", "answer")
 #: Keys of a schema that do not change what it accepts.
 _WORDS = ("description", "examples")
-#: How references to definitions for unknown tags begin.
+#: The beginning of references to definitions for unknown tags.
 _OTHER = f"#/$defs/{UNKNOWN}"
 
 

@@ -123,7 +123,7 @@ def _fields(cls: type[Wire], schema: Schema) -> dict[str, Any]:
 
 
 def _union_in(schema: Any) -> str:
-    """Return the open union in a field's schema, also if it is in a list or an object; empty if there is no union."""
+    """Return the open union in a field's schema, even if it is in a list or an object; empty if there is no union."""
     if not isinstance(schema, dict):
         return ""
     if "$ref" in schema:

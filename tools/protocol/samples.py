@@ -65,7 +65,7 @@ class Samples:
 
     def _named(self, name: str, form: Form, within: tuple[str, ...]) -> Any:
         schema = self.definitions[name]
-        if "anyOf" in schema:  # a union: take the first member that is not already around this value
+        if "anyOf" in schema:  # a union: take the first member that does not already contain this value
             members = [one["$ref"].rpartition("/")[2] for one in schema["anyOf"]]
             fresh = [one for one in members if one not in within and not one.startswith(UNKNOWN)]
             name = (fresh or members)[0]

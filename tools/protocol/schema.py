@@ -21,7 +21,7 @@ __all__ = ["DIALECT", "UNKNOWN", "Definitions", "Schema", "structs_in", "subtype
 Schema: TypeAlias = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-#: How the names of definitions for objects with unknown tags begin.
+#: The beginning of the names of definitions for objects with unknown tags.
 UNKNOWN = "AnyOther"
 
 _SCALARS: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
@@ -49,7 +49,7 @@ class Definitions:
 
     Args:
         unions: the classes of a union -> its name.
-        takes: returns False for a class that this schema leaves out, because only the other side sends it.
+        takes: returns False for a class that this schema omits, because only the other side sends it.
     """
 
     def __init__(self, unions: dict[frozenset[type], str], takes: Callable[[type[Wire]], bool]) -> None:

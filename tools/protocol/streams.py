@@ -11,7 +11,7 @@ from protocol.cases import Case, kind_of
 __all__ = ["STREAMS"]
 
 _ALIVE = b'{"type":"keep_alive"}'
-#: How deeply a value is nested: every decoder accepts the first, and recursive decoders refuse the second.
+#: Two nesting depths: every decoder accepts the first, and recursive decoders refuse the second.
 _DEEP, _TOO_DEEP = 100, 20_000
 
 
@@ -41,7 +41,7 @@ def _verdict(meant: Any) -> dict[str, Any]:
 
 
 def _valid(line: bytes) -> tuple[bytes, Any]:
-    """Return the pair for a valid line. Its JSON must be such that ``json.loads`` reads it as every parser does."""
+    """Return the pair for a valid line. ``json.loads`` must read its JSON as every other parser does."""
     return line, json.loads(line)
 
 

@@ -91,7 +91,7 @@ def run_table() -> dict[str, Any]:
     listed = [markdown(rule.strip()) for rule in re.split(r"^\* ", rules, flags=re.MULTILINE)[1:]]
     return {
         "cli": PROTOCOL_VERSION,
-        # Leave out the last paragraph, which introduces the table, and paragraphs with links to this project's pages.
+        # Omit the last paragraph, which introduces the table, and paragraphs with links to this project's pages.
         "about": [markdown(one) for one in about.strip().split("\n\n")[:-1] if "docs/" not in one],
         "first": run.State.SENT.name,
         "states": {
