@@ -20,7 +20,7 @@ EXPECTED = {
 
 
 def scenarios() -> str:
-    """Return the list of scenarios in Markdown: the rules that several of them share, and a table with a row for each."""
+    """Return the list of scenarios in Markdown: rules that several scenarios share, then a row for each scenario."""
     counts = Counter((rule.name, rule.says) for scenario in SCENARIOS.values() for rule in scenario.rules)
     shared = {name: says for (name, says), count in reversed(counts.most_common()) if count > 1}
     everywhere = {name: says for name, says in shared.items() if counts[name, says] > len(SCENARIOS) // 2}
