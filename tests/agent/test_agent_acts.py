@@ -327,7 +327,7 @@ async def test_an_interrupt_closes_what_is_streamed_and_ends_the_turn() -> None:
 
 
 @every_virtual_backend
-def test_cleanup_may_wait_and_swallowing_changes_nothing(virtual: VirtualBackend) -> None:
+async def test_cleanup_may_wait_and_swallowing_changes_nothing(virtual: VirtualBackend) -> None:
     cleaned: list[str] = []
 
     async def answer(turn: Turn) -> str:
@@ -347,17 +347,14 @@ def test_cleanup_may_wait_and_swallowing_changes_nothing(virtual: VirtualBackend
             cleaned.append(turn.text)
         return ""
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            for number, text in enumerate(("clean", "swallow"), 1):
-                await host.tell(prompt(text))
-                await host.until("system/init", number)
-                await host.tell(host.ask(text, "interrupt"))
-                result = await host.until("result", number)
-                assert result["terminal_reason"] == "aborted_streaming"
-        assert "assistant" not in host.kinds
-
-    virtual.run(main)
+    async with hosted(Agent(answer)) as host:
+        for number, text in enumerate(("clean", "swallow"), 1):
+            await host.tell(prompt(text))
+            await host.until("system/init", number)
+            await host.tell(host.ask(text, "interrupt"))
+            result = await host.until("result", number)
+            assert result["terminal_reason"] == "aborted_streaming"
+    assert "assistant" not in host.kinds
     assert cleaned == (["clean"] if virtual.id == "asyncio" else [])
 
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from agent_host import Host, hosted, initialize, prompt
-from async_backends import ASYNCIO, Backend, every_backend
+from async_backends import ASYNCIO, every_backend
 from claude_wire import ToolUseBlock, UserDialogCancelled
 from claude_wire.agent import Agent, AgentOptions, AgentSession, Turn
 from claude_wire.agent.questions import Decision
@@ -22,7 +22,7 @@ from claude_wire.agent.session import MAX_ALLOWED, MAX_SERVER_BYTES, MAX_SERVERS
 from claude_wire.dialects import CLASSIC
 from claude_wire.messages import ResultSuccess
 from claude_wire.streams.pipes import open_sink
-from virtual_time import VirtualBackend, every_virtual_backend
+from virtual_time import every_virtual_backend
 
 ASKING = AgentOptions(permission_prompt_tool="stdio", replay_user_messages=True)
 
@@ -149,20 +149,17 @@ async def test_a_question_that_was_not_written_is_withdrawn_behind_it() -> None:
 
 
 @every_backend
-def test_a_prompt_that_is_interrupted_in_its_hook_is_not_begun(backend: Backend) -> None:
+async def test_a_prompt_that_is_interrupted_in_its_hook_is_not_begun() -> None:
     begun: list[Turn] = []
 
-    async def main() -> None:
-        async with hosted(Agent(begun.append)) as host:
-            hooks = {"UserPromptSubmit": [{"hookCallbackIds": ["h"]}], "Stop": [{"hookCallbackIds": ["s"]}]}
-            await host.tell(initialize(hooks=hooks), prompt("go", "u"))
-            await host.until("control_request/hook_callback")
-            await host.tell(host.ask("i", "interrupt"))
-            result = await host.until("result")
-            assert result["terminal_reason"] == "aborted_streaming"
-        assert len(host.of("control_request")) == 1
-
-    backend.run(main)
+    async with hosted(Agent(begun.append)) as host:
+        hooks = {"UserPromptSubmit": [{"hookCallbackIds": ["h"]}], "Stop": [{"hookCallbackIds": ["s"]}]}
+        await host.tell(initialize(hooks=hooks), prompt("go", "u"))
+        await host.until("control_request/hook_callback")
+        await host.tell(host.ask("i", "interrupt"))
+        result = await host.until("result")
+        assert result["terminal_reason"] == "aborted_streaming"
+    assert len(host.of("control_request")) == 1
     assert begun == []
 
 
@@ -170,7 +167,7 @@ def test_a_prompt_that_is_interrupted_in_its_hook_is_not_begun(backend: Backend)
 
 
 @every_backend
-def test_a_turn_that_is_over_asks_its_host_nothing(backend: Backend) -> None:
+async def test_a_turn_that_is_over_asks_its_host_nothing() -> None:
     asked: list[Any] = []
 
     async def go_on(turn: Turn, over: anyio.Event) -> None:
@@ -183,30 +180,27 @@ def test_a_turn_that_is_over_asks_its_host_nothing(backend: Backend) -> None:
         asked.append(await turn.show_dialog("choice", {}))
         asked.append((await turn.run_tool("Bash", {}, asked.append)).ran)
 
-    async def main() -> None:
-        over = anyio.Event()
-        async with anyio.create_task_group() as group:
+    over = anyio.Event()
+    async with anyio.create_task_group() as group:
 
-            async def answer(turn: Turn) -> None:
-                group.start_soon(go_on, turn, over)
+        async def answer(turn: Turn) -> None:
+            group.start_soon(go_on, turn, over)
 
-            async with hosted(Agent(answer, options=ASKING)) as host:
-                hooks = {"PreToolUse": [{"hookCallbackIds": ["h"]}]}
-                manifest = {"calc": {"initializeResult": {}, "toolsListResult": {"tools": []}}}
-                servers = {"sdkMcpServers": ["calc"], "sdkMcpServerManifests": manifest}
-                await host.tell(initialize(hooks=hooks, **servers), prompt("go", "u"))
-                await host.until("command_lifecycle/completed")
-                written = len(host.messages)
-                over.set()
-                while len(asked) < 5:
-                    await anyio.lowlevel.checkpoint()
-                assert host.messages[written:] == []
-
-    backend.run(main)
+        async with hosted(Agent(answer, options=ASKING)) as host:
+            hooks = {"PreToolUse": [{"hookCallbackIds": ["h"]}]}
+            manifest = {"calc": {"initializeResult": {}, "toolsListResult": {"tools": []}}}
+            servers = {"sdkMcpServers": ["calc"], "sdkMcpServerManifests": manifest}
+            await host.tell(initialize(hooks=hooks, **servers), prompt("go", "u"))
+            await host.until("command_lifecycle/completed")
+            written = len(host.messages)
+            over.set()
+            while len(asked) < 5:
+                await anyio.lowlevel.checkpoint()
+            assert host.messages[written:] == []
     assert asked == [False, [], True, "cancel", UserDialogCancelled(), False]
 
 
-def test_an_interrupted_turn_that_goes_on_asks_its_host_nothing() -> None:
+async def test_an_interrupted_turn_that_goes_on_asks_its_host_nothing() -> None:
     decisions: list[Decision] = []
 
     async def answer(turn: Turn) -> None:
@@ -215,68 +209,56 @@ def test_an_interrupted_turn_that_goes_on_asks_its_host_nothing() -> None:
         except asyncio.CancelledError:
             decisions.append(await turn.allowed(ToolUseBlock(id="t", name="Bash", input={})))
 
-    async def main() -> None:
-        async with hosted(Agent(answer, options=ASKING)) as host:
-            await host.tell(initialize(hooks={"Stop": [{"hookCallbackIds": ["s"]}]}), prompt("go"))
-            await host.until("system/init")
-            await host.tell(host.ask("i", "interrupt"))
-            await host.until("result/error_during_execution")
-        assert host.of("control_request") == []
-
-    ASYNCIO.run(main)
+    async with hosted(Agent(answer, options=ASKING)) as host:
+        await host.tell(initialize(hooks={"Stop": [{"hookCallbackIds": ["s"]}]}), prompt("go"))
+        await host.until("system/init")
+        await host.tell(host.ask("i", "interrupt"))
+        await host.until("result/error_during_execution")
+    assert host.of("control_request") == []
     assert [decision.ok for decision in decisions] == [False]
 
 
 @every_backend
-def test_a_result_that_no_json_has_is_an_error(backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_result_that_no_json_has_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     async def answer(turn: Turn) -> ResultSuccess:
         return ResultSuccess(is_error=False, structured_output=object() if turn.text == "bad" else 1)
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            await host.tell(prompt("bad", "a"))
-            await host.until("result/error_during_execution")
-            await host.tell(prompt("good", "b"))
-        results = host.of("result")
-        assert [(result["subtype"], result["result_index"]) for result in results] == [
-            ("error_during_execution", 0),
-            ("success", 1),
-        ]
-
-    backend.run(main)
+    async with hosted(Agent(answer)) as host:
+        await host.tell(prompt("bad", "a"))
+        await host.until("result/error_during_execution")
+        await host.tell(prompt("good", "b"))
+    results = host.of("result")
+    assert [(result["subtype"], result["result_index"]) for result in results] == [
+        ("error_during_execution", 0),
+        ("success", 1),
+    ]
     told = capsys.readouterr().err
     assert "EncodeError" in told
     assert "async def answer(turn: Turn) -> ResultSuccess:" in told
 
 
 @every_backend
-def test_a_function_that_exits_has_failed(backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_function_that_exits_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
     def answer(turn: Turn) -> None:
         sys.exit(3)
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            await host.tell(prompt("go"))
-        assert host.code == 1
-        assert [result["errors"] for result in host.of("result")] == [["SystemExit: 3"]]
-
-    backend.run(main)
+    async with hosted(Agent(answer)) as host:
+        await host.tell(prompt("go"))
+    assert host.code == 1
+    assert [result["errors"] for result in host.of("result")] == [["SystemExit: 3"]]
     assert "sys.exit(3)" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio cannot tell who was cancelled")
-def test_a_function_whose_awaited_task_was_cancelled_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_function_whose_awaited_task_was_cancelled_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
     async def answer(turn: Turn) -> None:
         task = asyncio.create_task(anyio.sleep_forever())
         task.cancel()
         await task
 
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            await host.tell(prompt("go"))
-        assert host.of("result")[0]["errors"] == ["CancelledError: "]
-
-    ASYNCIO.run(main)
+    async with hosted(Agent(answer)) as host:
+        await host.tell(prompt("go"))
+    assert host.of("result")[0]["errors"] == ["CancelledError: "]
     assert "await task" in capsys.readouterr().err
 
 
@@ -333,7 +315,7 @@ async def test_an_interrupt_closes_all_that_a_subagent_has_open() -> None:
 
 
 @every_virtual_backend
-def test_an_iterable_that_makes_a_generator_is_closed(virtual: VirtualBackend) -> None:
+async def test_an_iterable_that_makes_a_generator_is_closed() -> None:
     closed: list[bool] = []
 
     class Pieces:
@@ -351,18 +333,15 @@ def test_an_iterable_that_makes_a_generator_is_closed(virtual: VirtualBackend) -
             assert closed == [True]
             closed.append(False)
 
-    async def main() -> None:
-        async with hosted(Agent(answer, options=AgentOptions(include_partial_messages=True))) as host:
-            host.paused = anyio.Event()
-            await host.tell(prompt("go"))
-            await anyio.sleep(1)
-            await host.tell(host.ask("i", "interrupt"))
-            await anyio.sleep(1)
-            host.paused.set()
-            host.paused = None
-            await host.until("result")
-
-    virtual.run(main)
+    async with hosted(Agent(answer, options=AgentOptions(include_partial_messages=True))) as host:
+        host.paused = anyio.Event()
+        await host.tell(prompt("go"))
+        await anyio.sleep(1)
+        await host.tell(host.ask("i", "interrupt"))
+        await anyio.sleep(1)
+        host.paused.set()
+        host.paused = None
+        await host.until("result")
     assert closed == [True, False]
 
 
@@ -474,16 +453,13 @@ def test_an_agent_that_finds_out_a_dialect_knows_the_turn_under_way() -> None:
     assert [frame["subtype"] for frame in frames] == ["init", "interrupted", "cancelled"]
 
 
-def test_an_agent_of_classic_takes_no_control_messages() -> None:
+async def test_an_agent_of_classic_takes_no_control_messages() -> None:
     frames: list[dict[str, Any]] = []
 
-    async def main() -> None:
-        host = Host(raw=frames.append)
-        async with anyio.create_task_group() as group:
-            host.start(Agent(lambda turn: "done", dialect=CLASSIC), group)
-            hooks = {"UserPromptSubmit": [{"hookCallbackIds": ["h"]}]}
-            await host.tell(initialize(hooks=hooks, sdkMcpServers=["calc"]), prompt("go"))
-            host.end()
-
-    ASYNCIO.run(main)
+    host = Host(raw=frames.append)
+    async with anyio.create_task_group() as group:
+        host.start(Agent(lambda turn: "done", dialect=CLASSIC), group)
+        hooks = {"UserPromptSubmit": [{"hookCallbackIds": ["h"]}]}
+        await host.tell(initialize(hooks=hooks, sdkMcpServers=["calc"]), prompt("go"))
+        host.end()
     assert [frame["subtype"] for frame in frames] == ["init", "success"]

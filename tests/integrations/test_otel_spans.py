@@ -21,7 +21,7 @@ pytest.importorskip("opentelemetry.sdk")
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
 
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from claude_wire import AssistantMessage, decode
 from claude_wire.agent import Agent, Turn
 from claude_wire.integrations import otel
@@ -359,14 +359,11 @@ async def take(messages: Any) -> list[Any]:
 
 
 @every_backend
-def test_error_ends_them(backend: Backend) -> None:
+async def test_error_ends_them() -> None:
     spans, closed = Spans(), list[str]()
 
-    async def main() -> None:
-        with pytest.raises(Closed):
-            await take(otel.traced(said(then=Closed(), closed=closed), spans.tracer))
-
-    backend.run(main)
+    with pytest.raises(Closed):
+        await take(otel.traced(said(then=Closed(), closed=closed), spans.tracer))
     assert names_of(spans) == [
         ("invoke_agent claude-code", "Closed"),
         ("chat", "Closed"),
@@ -375,19 +372,16 @@ def test_error_ends_them(backend: Backend) -> None:
 
 
 @every_backend
-def test_cancellation_ends_them(backend: Backend) -> None:
+async def test_cancellation_ends_them() -> None:
     spans, closed = Spans(), list[str]()
 
-    async def main() -> None:
-        async with anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
 
-            async def read() -> None:
-                async for _ in otel.traced(said(closed=closed), spans.tracer):
-                    tasks.cancel_scope.cancel()
+        async def read() -> None:
+            async for _ in otel.traced(said(closed=closed), spans.tracer):
+                tasks.cancel_scope.cancel()
 
-            tasks.start_soon(read)
-
-    backend.run(main)
+        tasks.start_soon(read)
     assert [(name, bool(error)) for name, error in names_of(spans)] == [
         ("invoke_agent claude-code", True),
         ("chat", True),
@@ -397,22 +391,19 @@ def test_cancellation_ends_them(backend: Backend) -> None:
 
 
 @every_backend
-def test_generator_that_is_closed_ends_them(backend: Backend) -> None:
+async def test_generator_that_is_closed_ends_them() -> None:
     spans, closed = Spans(), list[str]()
 
-    async def main() -> None:
-        async with aclosing(otel.traced(said(closed=closed), spans.tracer)) as messages:
-            async for _ in messages:
-                break
-            assert names_of(spans) == []
-        assert closed == ["closed"]
-
-    backend.run(main)
+    async with aclosing(otel.traced(said(closed=closed), spans.tracer)) as messages:
+        async for _ in messages:
+            break
+        assert names_of(spans) == []
+    assert closed == ["closed"]
     assert names_of(spans) == [("invoke_agent claude-code", None), ("chat", None), ("execute_tool Bash", "unfinished")]
 
 
 @every_backend
-def test_session_gives_its_messages_and_its_spans_below_the_active_one(backend: Backend) -> None:
+async def test_session_gives_its_messages_and_its_spans_below_the_active_one() -> None:
     spans = Spans()
 
     async def answer(turn: Turn) -> None:
@@ -422,14 +413,11 @@ def test_session_gives_its_messages_and_its_spans_below_the_active_one(backend: 
         await turn.run_tool("Bash", {"command": "ls"}, run)
         await turn.say("That was all.")
 
-    async def main() -> None:
-        with spans.tracer.start_as_current_span("request"):
-            async with open_agent(Agent(answer), can_use_tool=lambda request: request.allow()) as session:
-                await session.query("Look")
-                seen = await take(otel.traced(session.receive_response(), spans.tracer))
-        assert [message.text for message in seen if isinstance(message, AssistantMessage)][-1] == "That was all."
-
-    backend.run(main)
+    with spans.tracer.start_as_current_span("request"):
+        async with open_agent(Agent(answer), can_use_tool=lambda request: request.allow()) as session:
+            await session.query("Look")
+            seen = await take(otel.traced(session.receive_response(), spans.tracer))
+    assert [message.text for message in seen if isinstance(message, AssistantMessage)][-1] == "That was all."
     ended = spans.ended
     root = ("request", "invoke_agent claude-code")
     assert {span.path for span in ended} >= {("request",), root, (*root, "execute_tool Bash")}
@@ -497,7 +485,7 @@ def test_spans_that_raise_break_nothing(method: str, monkeypatch: pytest.MonkeyP
 
 
 @every_backend
-def test_session_that_is_cancelled_within_a_call_leaves_no_span_open(backend: Backend) -> None:
+async def test_session_that_is_cancelled_within_a_call_leaves_no_span_open() -> None:
     spans = Spans()
 
     async def answer(turn: Turn) -> None:
@@ -508,15 +496,12 @@ def test_session_that_is_cancelled_within_a_call_leaves_no_span_open(backend: Ba
         await turn.say("I look.")
         await turn.run_tool("Bash", {"command": "ls"}, run)
 
-    async def main() -> None:
-        async with open_agent(Agent(answer), can_use_tool=lambda request: request.allow()) as session:
-            with anyio.CancelScope() as scope:
-                await session.query("Look")
-                async for message in otel.traced(session.receive_response(), spans.tracer):
-                    if isinstance(message, AssistantMessage) and message.tool_uses:
-                        scope.cancel()
-
-    backend.run(main)
+    async with open_agent(Agent(answer), can_use_tool=lambda request: request.allow()) as session:
+        with anyio.CancelScope() as scope:
+            await session.query("Look")
+            async for message in otel.traced(session.receive_response(), spans.tracer):
+                if isinstance(message, AssistantMessage) and message.tool_uses:
+                    scope.cancel()
     ended = {span.name: span for span in spans.ended}
     assert {"invoke_agent claude-code", "execute_tool Bash"} <= ended.keys()
     assert all(span.failed for span in ended.values() if not span.name.startswith("chat"))

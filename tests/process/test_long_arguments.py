@@ -82,30 +82,24 @@ def test_an_argument_of_the_longest_length_stays_an_argument(folder: Path, backe
         ({"extra_args": {"of-tomorrow": "x" * 200_000}}, "the argument of --of-tomorrow has 200,000 bytes"),
     ],
 )
-def test_a_long_argument_that_no_file_can_replace_is_named(
-    options: dict[str, Any], words: str, folder: Path, backend: Backend
+async def test_a_long_argument_that_no_file_can_replace_is_named(
+    options: dict[str, Any], words: str, folder: Path
 ) -> None:
     argv = ClaudeOptions(cli_path=os.devnull, system_prompt=LONG, **options).argv()
 
-    async def main() -> None:
-        with pytest.raises(OSError, match=words) as caught:
-            async with open_process(argv):
-                raise AssertionError
-        assert caught.value.errno == errno.E2BIG
-
-    backend.run(main)
+    with pytest.raises(OSError, match=words) as caught:
+        async with open_process(argv):
+            raise AssertionError
+    assert caught.value.errno == errno.E2BIG
     assert list(folder.iterdir()) == []
 
 
 @every_backend
-def test_arguments_that_are_too_long_together_are_counted(folder: Path, backend: Backend) -> None:
-    async def main() -> None:
-        with pytest.raises(OSError, match=r"the arguments have .* the environment .* together") as caught:
-            async with open_process(python("pass", "--settings", LONG, *["x" * 120_000] * 100)):
-                raise AssertionError
-        assert caught.value.errno == errno.E2BIG
-
-    backend.run(main)
+async def test_arguments_that_are_too_long_together_are_counted(folder: Path) -> None:
+    with pytest.raises(OSError, match=r"the arguments have .* the environment .* together") as caught:
+        async with open_process(python("pass", "--settings", LONG, *["x" * 120_000] * 100)):
+            raise AssertionError
+    assert caught.value.errno == errno.E2BIG
     assert list(folder.iterdir()) == []
 
 

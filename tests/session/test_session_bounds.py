@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 import claude_wire.control.answers as answers_module
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from claude_wire import CanUseToolRequest
 from claude_wire.errors import ByteBudgetError
 from claude_wire.messages import PermissionResult
@@ -66,54 +66,49 @@ async def test_one_session_that_exhausts_the_budget_does_not_silence_the_others(
 @every_backend
 @pytest.mark.parametrize("who", ["the session", "the consumer"])
 @pytest.mark.parametrize("how", ["callbacks do not end", "answers are not taken"])
-def test_a_peer_that_goes_on_asking_is_read_no_further_until_there_is_room(
-    backend: Backend, who: str, how: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_a_peer_that_goes_on_asking_is_read_no_further_until_there_is_room(
+    who: str, how: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(answers_module, "MAX_TASKS", 10)
 
-    async def main() -> None:
-        go = anyio.Event()
-        asked: list[str | None] = []
+    go = anyio.Event()
+    asked: list[str | None] = []
 
-        async def decide(request: CanUseToolRequest) -> PermissionResult:
-            asked.append(request.tool_use_id)
-            await go.wait()
-            return request.allow()
+    async def decide(request: CanUseToolRequest) -> PermissionResult:
+        asked.append(request.tool_use_id)
+        await go.wait()
+        return request.allow()
 
-        async with opened_for_questions(can_use_tool=decide) as (peer, session), anyio.create_task_group() as group:
-            got: list[Any] = []
+    async with opened_for_questions(can_use_tool=decide) as (peer, session), anyio.create_task_group() as group:
+        got: list[Any] = []
 
-            async def consume() -> None:
-                got.extend(await rest(session))
+        async def consume() -> None:
+            got.extend(await rest(session))
 
-            if who == "the consumer":
-                group.start_soon(consume)
-                await anyio.wait_all_tasks_blocked()
-            if how == "answers are not taken":
-                peer.hold = go.wait
-            ids = [f"p{number}" for number in range(100)]
-            for request_id in ids:
-                peer.say(
-                    Peer.permission(request_id) if how == "callbacks do not end" else Peer.request(request_id, "of")
-                )
-                peer.say(numbered(len(got)))
-            peer.output.end()
-            with anyio.fail_after(60):
-                while peer.output.waiting > 190:
-                    await anyio.sleep(0.001)
-            for _ in range(3):
-                await anyio.sleep(0.06)  # longer than the session waits before it checks for room again
-            assert peer.output.waiting > 170
-            go.set()
-            for request_id in ids:
-                await peer.answer_to(request_id)
-            if how == "callbacks do not end":
-                assert sorted(map(str, asked)) == sorted(f"use-{request_id}" for request_id in ids)
-            if who == "the session":
-                await consume()
-        assert len(got) == 100
-
-    backend.run(main)
+        if who == "the consumer":
+            group.start_soon(consume)
+            await anyio.wait_all_tasks_blocked()
+        if how == "answers are not taken":
+            peer.hold = go.wait
+        ids = [f"p{number}" for number in range(100)]
+        for request_id in ids:
+            peer.say(Peer.permission(request_id) if how == "callbacks do not end" else Peer.request(request_id, "of"))
+            peer.say(numbered(len(got)))
+        peer.output.end()
+        with anyio.fail_after(60):
+            while peer.output.waiting > 190:
+                await anyio.sleep(0.001)
+        for _ in range(3):
+            await anyio.sleep(0.06)  # longer than the session waits before it checks for room again
+        assert peer.output.waiting > 170
+        go.set()
+        for request_id in ids:
+            await peer.answer_to(request_id)
+        if how == "callbacks do not end":
+            assert sorted(map(str, asked)) == sorted(f"use-{request_id}" for request_id in ids)
+        if who == "the session":
+            await consume()
+    assert len(got) == 100
     assert ["stops reading" in record.getMessage() for record in caplog.records] == [True]
 
 

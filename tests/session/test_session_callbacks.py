@@ -412,21 +412,18 @@ async def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_d
 
 
 @every_backend
-def test_that_too_many_requests_wait_is_told_once(
-    backend: Backend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_that_too_many_requests_wait_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(questions_module, "MAX_OPEN", 3)
 
-    async def main() -> None:
-        async def wait(_: CanUseToolRequest) -> bool:
-            await anyio.sleep_forever()
-            return False
+    async def wait(_: CanUseToolRequest) -> bool:
+        await anyio.sleep_forever()
+        return False
 
-        async with opened(can_use_tool=wait) as (peer, session):
-            peer.say(*(Peer.permission(f"{number}") for number in range(6)), RESULT)
-            assert [message async for message in session.receive_response()]
-
-    backend.run(main)
+    async with opened(can_use_tool=wait) as (peer, session):
+        peer.say(*(Peer.permission(f"{number}") for number in range(6)), RESULT)
+        assert [message async for message in session.receive_response()]
     assert caplog.text.count("3 requests are waiting for an answer; further requests are not answered") == 1
 
 
@@ -634,22 +631,19 @@ async def test_a_known_request_that_does_not_fit_is_not_called_unsupported() -> 
 
 
 @every_backend
-def test_an_mcp_server_whose_end_hangs_does_not_hold_up_the_others_nor_the_session_for_long(
-    backend: Backend, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+async def test_an_mcp_server_whose_end_hangs_does_not_hold_up_the_others_nor_the_session_for_long(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_module, "GRACE_SECONDS", 0.05)
 
-    async def main() -> None:
-        class Hangs(Server):
-            async def aclose(self) -> None:
-                await anyio.sleep_forever()
+    class Hangs(Server):
+        async def aclose(self) -> None:
+            await anyio.sleep_forever()
 
-        good = Server()
-        async with opened(mcp_servers={"hangs": Hangs(), "good": good}):
-            pass
-        assert good.closed == 1
-
-    backend.run(main)
+    good = Server()
+    async with opened(mcp_servers={"hangs": Hangs(), "good": good}):
+        pass
+    assert good.closed == 1
     assert any("did not end" in record.getMessage() for record in caplog.records)
 
 

@@ -7,7 +7,7 @@ import logging
 import anyio
 import pytest
 
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from children import ASKS
 from claude_wire import HookCallbackRequest, HookMatcher, RequestError, open_process, open_session, sync
 from claude_wire.control.matchers import fits_tool
@@ -134,16 +134,13 @@ async def test_a_matcher_that_fits_no_tool_is_warned_of_once(caplog: pytest.LogC
 
 
 @every_backend
-def test_an_agent_that_lists_no_tools_is_no_reason_to_warn(backend: Backend, caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        async with opened(hooks={"PreToolUse": [HookMatcher(guard, matcher="Bash")]}) as (peer, session):
-            peer.say({**INIT, "tools": []}, RESULT)
-            with anyio.fail_after(60):
-                async for _ in session.receive_response():
-                    pass
-            assert [one.fits for one in session.guards] == [None]
-
-    backend.run(main)
+async def test_an_agent_that_lists_no_tools_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
+    async with opened(hooks={"PreToolUse": [HookMatcher(guard, matcher="Bash")]}) as (peer, session):
+        peer.say({**INIT, "tools": []}, RESULT)
+        with anyio.fail_after(60):
+            async for _ in session.receive_response():
+                pass
+        assert [one.fits for one in session.guards] == [None]
     assert caplog.text == ""
 
 

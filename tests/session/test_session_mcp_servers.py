@@ -14,7 +14,7 @@ from async_backends import every_backend
 from claude_wire import ClaudeWireError, EncodeError, HandleError, RequestRefusedError, RequestTimeoutError, Session
 from claude_wire.errors import PayloadError
 from session_peer import Peer, opened
-from virtual_time import VirtualBackend, every_virtual_backend
+from virtual_time import every_virtual_backend
 
 SUBTYPE = "mcp_set_servers"
 
@@ -182,9 +182,7 @@ async def test_a_session_that_closes_while_a_server_is_waited_for_connects_nothi
 
 
 @every_virtual_backend
-def test_an_aclose_that_hangs_is_cancelled_soon_after_the_session_ends(
-    virtual: VirtualBackend, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_aclose_that_hangs_is_cancelled_soon_after_the_session_ends(caplog: pytest.LogCaptureFixture) -> None:
     ended: list[str] = []
 
     class Hangs(Counted):
@@ -194,14 +192,11 @@ def test_an_aclose_that_hangs_is_cancelled_soon_after_the_session_ends(
             finally:
                 ended.append("cancelled")
 
-    async def main() -> None:
-        async with opened(Peer({SUBTYPE: done}), mcp_servers={"one": Hangs()}) as (_, session):
-            await session.set_mcp_servers({"two": Hangs()})
-            began = anyio.current_time()
-        assert ended == ["cancelled", "cancelled"]
-        assert 5 <= anyio.current_time() - began < 6
-
-    virtual.run(main)
+    async with opened(Peer({SUBTYPE: done}), mcp_servers={"one": Hangs()}) as (_, session):
+        await session.set_mcp_servers({"two": Hangs()})
+        began = anyio.current_time()
+    assert ended == ["cancelled", "cancelled"]
+    assert 5 <= anyio.current_time() - began < 6
     assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == [
         "2 tasks did not end in 5 seconds: claude-wire-mcp-one, claude-wire-mcp-two"
     ]

@@ -60,22 +60,17 @@ async def test_all_bytes_of_both_directions_are_shown_in_order() -> None:
 
 
 @every_backend
-def test_who_is_shown_the_bytes_and_raises_takes_none_of_them_away(
-    backend: Backend, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def main() -> None:
-        def refuse(data: bytes) -> None:
-            raise ValueError
+async def test_who_is_shown_the_bytes_and_raises_takes_none_of_them_away(caplog: pytest.LogCaptureFixture) -> None:
+    def refuse(data: bytes) -> None:
+        raise ValueError
 
-        peer = Peer()
-        async with peer.session(on_received=refuse, on_sent=refuse, can_use_tool=allow) as session:
-            await session.initialize()
-            peer.say(*map(numbered, range(10)), Peer.permission("p"), size=50)
-            await peer.answer_to("p")  # read ahead
-            peer.say(*map(numbered, range(10, 20)), RESULT, size=50)
-            assert numbers([message async for message in session.receive_response()][:-1]) == list(range(20))
-
-    backend.run(main)
+    peer = Peer()
+    async with peer.session(on_received=refuse, on_sent=refuse, can_use_tool=allow) as session:
+        await session.initialize()
+        peer.say(*map(numbered, range(10)), Peer.permission("p"), size=50)
+        await peer.answer_to("p")  # read ahead
+        peer.say(*map(numbered, range(10, 20)), RESULT, size=50)
+        assert numbers([message async for message in session.receive_response()][:-1]) == list(range(20))
     assert {record.getMessage() for record in caplog.records} == {
         "on_received raised ValueError",
         "on_sent raised ValueError",

@@ -168,17 +168,12 @@ async def test_a_prompt_that_is_not_delivered_ends_its_asker() -> None:
 
 
 @every_backend
-def test_callbacks_that_the_cli_was_started_without_are_named(
-    backend: Backend, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def main() -> None:
-        transport = Transport(registered=Registered(hooks=["other"], asks=True))
-        async with Session(transport, can_use_tool=allow, hooks={"Stop": [HookMatcher(hook, name="n")]}) as session:
-            assert [guard.confirmed for guard in session.guards] == [True, False]
-            assert transport.port.hooks == ["Stop::n"]
-            assert transport.port.complete(InitializeRequest()).hooks is not None
-
-    backend.run(main)
+async def test_callbacks_that_the_cli_was_started_without_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    transport = Transport(registered=Registered(hooks=["other"], asks=True))
+    async with Session(transport, can_use_tool=allow, hooks={"Stop": [HookMatcher(hook, name="n")]}) as session:
+        assert [guard.confirmed for guard in session.guards] == [True, False]
+        assert transport.port.hooks == ["Stop::n"]
+        assert transport.port.complete(InitializeRequest()).hooks is not None
     assert "started without: the Stop hook n" in caplog.text
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from async_backends import Backend, every_backend
+from async_backends import every_backend
 from claude_wire import (
     CanUseToolRequest,
     HandleError,
@@ -437,18 +437,13 @@ async def test_a_handshake_that_is_open_is_not_repeated() -> None:
 
 
 @every_backend
-def test_a_server_that_fails_in_its_handshake_is_asked_all_the_same(
-    backend: Backend, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def main() -> None:
-        supervisor = SupervisorPeer()
-        supervisor.handshakes = {"s": [{**HELLO, "method": "raise"}]}
-        wire, session = supervisor.connect(mcp_servers={"s": Server()})
-        async with session:
-            supervisor.say(call("q", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}))
-            assert "result" in (await wire.answer_to("q"))["response"]["mcp_response"]
-
-    backend.run(main)
+async def test_a_server_that_fails_in_its_handshake_is_asked_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    supervisor = SupervisorPeer()
+    supervisor.handshakes = {"s": [{**HELLO, "method": "raise"}]}
+    wire, session = supervisor.connect(mcp_servers={"s": Server()})
+    async with session:
+        supervisor.say(call("q", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}))
+        assert "result" in (await wire.answer_to("q"))["response"]["mcp_response"]
     assert "the MCP server s raised ValueError in its handshake" in caplog.text
 
 
