@@ -144,11 +144,7 @@ WRITTEN: list[tuple[Any, list[str], list[str]]] = [
         ['{"type":"system","subtype":"consolidation","entries_created":2,"entries_updated":1}'],
         [],
     ),
-    (
-        InterruptedMessage(session_id="S"),
-        ['{"type":"system","subtype":"interrupted","session_id":"S"}'],
-        [],
-    ),
+    (InterruptedMessage(session_id="S"), ['{"type":"system","subtype":"interrupted","session_id":"S"}'], []),
     ({"type": "mine", "a": None}, ['{"type":"mine","a":null}'], ['{"type":"mine","a":null}']),
 ]
 

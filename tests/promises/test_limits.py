@@ -210,10 +210,7 @@ def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None
 ROWS: dict[str, dict[str, list[str]]] = {
     "limits.md": {
         "a line that is not complete": ["tests/codec/test_decoder_bad_lines.py"],
-        "unread bytes of all pipes": [
-            "tests/native/test_draining.py",
-            "tests/streams/test_plain_pipe.py",
-        ],
+        "unread bytes of all pipes": ["tests/native/test_draining.py", "tests/streams/test_plain_pipe.py"],
         "values that the native reader shares": ["tests/codec/test_engine.py"],
         "kinds that `peek` has seen": ["unknown_types"],
         "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
@@ -233,7 +230,7 @@ ROWS: dict[str, dict[str, list[str]]] = {
         "a variable by which a process joins a trace": ["tests/process/test_tracing.py"],
     },
     "dialects.md": {
-        "messages that a session has translated ahead": ["tests/dialects/test_dialect_read_ahead.py"],
+        "messages that a session has translated ahead": ["tests/dialects/test_dialect_sessions.py"],
         "permission questions of an agent of `CLASSIC`": ["tests/dialects/test_dialect_requests.py"],
         "answers of an agent of `JSON_RPC`": ["tests/dialects/test_dialect_requests.py"],
     },
@@ -261,9 +258,7 @@ ROWS: dict[str, dict[str, list[str]]] = {
         "rows of one line in the table": ["tests/columns/test_columns_scan.py"],
         "values that did not fit in a pass": ["tests/columns/test_columns_scan.py"],
     },
-    "how-to/telemetry.md": {
-        "spans that a `SpanRecorder` has open": ["tests/integrations/test_otel_spans.py"],
-    },
+    "how-to/telemetry.md": {"spans that a `SpanRecorder` has open": ["tests/integrations/test_otel_spans.py"]},
 }
 
 
