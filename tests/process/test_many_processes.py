@@ -18,21 +18,15 @@ import pytest
 
 import async_backends
 from async_backends import ASYNCIO, TRIO, Backend, backend_of, every_backend
-from children import held, in_own_process, linux_only, nothing_left, python
+from children import held, in_own_process, linux_only, python
 from claude_wire import Decoder, ProcessError, open_process
 from long_tests import LONG
 
-pytestmark = linux_only
+pytestmark = [linux_only, pytest.mark.usefixtures("nothing_is_left")]
 
 PROCESSES, LINES_A_SECOND, SECONDS = 200, 100, 10 if LONG else 1
 CYCLES = 1000 if LONG else 150
 MIB = 1024 * 1024
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    with nothing_left():
-        yield
 
 
 @pytest.fixture

@@ -341,10 +341,7 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, {}),
     ({"system_prompt": "p"}, {"system_prompt": "p"}),
     ({"system_prompt": {"type": "file", "path": "/p"}}, {"system_prompt_file": "/p"}),
-    (
-        {"system_prompt": {"type": "preset", "preset": "claude_code", "append": "p"}},
-        {"append_system_prompt": "p"},
-    ),
+    ({"system_prompt": {"type": "preset", "preset": "claude_code", "append": "p"}}, {"append_system_prompt": "p"}),
     ({"tools": ["Bash", "Read"]}, {"tools": ["Bash", "Read"]}),
     ({"tools": []}, {"tools": []}),
     ({"tools": {"type": "preset", "preset": "claude_code"}}, {"tools": ["default"]}),

@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,23 +15,17 @@ import anyio
 import pytest
 
 from async_backends import Backend, backend_of, every_backend
-from children import exists, held, in_own_process, linux_only, nothing_left, python
+from children import exists, held, in_own_process, linux_only, python
 from claude_wire import ClaudeOptions, HandleError, InitMessage, ProcessError, ProcessInputError, open_process
 from claude_wire.messages import KeepAlive, ResultSuccess
 from claude_wire.process.stderr import StderrLines
 from plain_processes import INIT, PROMPT, RESULT, SECRET, everything, plain
 from virtual_time import VirtualBackend, every_virtual_backend
 
-pytestmark = linux_only
+pytestmark = [linux_only, pytest.mark.usefixtures("nothing_is_left")]
 
 
 KIB = 1024
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    with nothing_left():
-        yield
 
 
 # --- how it is started ------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import json
 import pickle
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 
 import recordings
 from async_backends import every_backend
-from children import linux_only, nothing_left, python
+from children import linux_only, python
 from claude_wire import (
     Decoder,
     HandleError,
@@ -30,13 +29,7 @@ from claude_wire import (
 )
 from plain_processes import INIT, PROMPT, RESULT, SECRET, everything, plain
 
-pytestmark = linux_only
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    with nothing_left():
-        yield
+pytestmark = [linux_only, pytest.mark.usefixtures("nothing_is_left")]
 
 
 async def collect(process: Process[Any], got: list[Any]) -> None:

@@ -5,25 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import anyio
 import pytest
 
 from async_backends import DEADLINE, every_backend
-from children import linux_only, nothing_left, python
+from children import linux_only, python
 from claude_wire import Process, ProcessError, ProcessInputError, UnfinishedTurnError, UserMessage
 from claude_wire.messages import KeepAlive
 from plain_processes import PROMPT, SECRET, everything, plain
 
-pytestmark = linux_only
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    with nothing_left():
-        yield
+pytestmark = [linux_only, pytest.mark.usefixtures("nothing_is_left")]
 
 
 # --- sending ----------------------------------------------------------------------------------------------------------

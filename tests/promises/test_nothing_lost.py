@@ -22,24 +22,18 @@ import anyio
 import pytest
 
 from async_backends import BACKENDS, Backend, backend_of, every_backend
-from children import PRELUDE, Host, held, in_own_process, linux_only, nothing_left, python
+from children import PRELUDE, Host, held, in_own_process, linux_only, python
 from claude_wire import Decoder, Process, encode, open_process
 from claude_wire.errors import ByteBudgetError
 from claude_wire.streams import DrainStats, byte_budget, set_byte_budget
 from long_tests import LONG
 
-pytestmark = linux_only
+pytestmark = [linux_only, pytest.mark.usefixtures("nothing_is_left")]
 
 KIB, MIB = 1024, 1024 * 1024
 PAUSES = [3, 10, 30] if LONG else [3]
 TOTAL = 40_000_000 if LONG else 8_000_000
 SEED = 2187
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    with nothing_left():
-        yield
 
 
 #: Code that generates the same lines in the child and in the test: most as long as a stream event, some longer than a

@@ -8,14 +8,16 @@ import inspect
 import os
 import signal
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from async_backends import ASYNCIO
+from children import nothing_left
 from long_tests import LONG
 
-__all__ = ["pytest_pyfunc_call", "pytest_runtest_setup", "pytest_runtest_teardown"]
+__all__ = ["nothing_is_left", "pytest_pyfunc_call", "pytest_runtest_setup", "pytest_runtest_teardown"]
 
 # Neither profile has a deadline: a busy machine is slow, which says nothing about the code.
 settings.register_profile("default", deadline=None, max_examples=200 if LONG else 40)
@@ -34,6 +36,13 @@ TESTS_PER_FREEZE = 25
 _handled_before = pytest.StashKey[BaseException | None]()
 _tests_run = 0
 _module: str | None = None
+
+
+@pytest.fixture
+def nothing_is_left() -> Iterator[None]:
+    """Check that a test leaves no new descriptors, threads or children."""
+    with nothing_left():
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)

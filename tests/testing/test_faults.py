@@ -10,7 +10,6 @@ import hashlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +29,9 @@ from claude_wire import (
     open_process,
 )
 
-pytestmark = linux_only
+pytestmark = [linux_only, pytest.mark.usefixtures("nothing_is_left")]
 
 KIB, MIB = 1024, 1024 * 1024
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    with nothing_left():
-        yield
 
 
 def plain(argv: list[str], **options: Any) -> Process[Any]:
@@ -372,24 +365,21 @@ async def test_pipes_that_take_and_give_little_at_a_time() -> None:
 
 
 @every_backend
-def test_signals_that_interrupt_reading_and_writing(backend: Backend) -> None:
+async def test_signals_that_interrupt_reading_and_writing() -> None:
     caught = 0
 
     def handler(number: int, frame: object) -> None:
         nonlocal caught
         caught += 1
 
-    async def main() -> None:
-        async with plain(python(SMALL_ECHO)) as process:
-            before = signal.signal(signal.SIGALRM, handler)
-            signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0005)
-            try:
-                await echo_through(process, 600)
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, before)
-
-    backend.run(main)
+    async with plain(python(SMALL_ECHO)) as process:
+        before = signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0005)
+        try:
+            await echo_through(process, 600)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
     assert caught > 10
 
 
