@@ -13,16 +13,7 @@ from hypothesis import strategies as st
 
 from claude_wire.accumulate.accumulator import Accumulator
 from claude_wire.accumulate.partial_json import NotJson, read_part, read_whole
-from stream_events import (
-    TOOL,
-    block_stop,
-    folded,
-    inputs,
-    json_delta,
-    message_start,
-    only,
-    texts,
-)
+from stream_events import TOOL, block_stop, folded, inputs, json_delta, message_start, only, texts
 
 
 def without_halves(value: Any) -> Any:

@@ -9,15 +9,7 @@ from typing import Any
 
 import pytest
 
-from claude_wire import (
-    AssistantMessage,
-    Decoder,
-    InitMessage,
-    InvalidLine,
-    Message,
-    StreamEvent,
-    UserMessage,
-)
+from claude_wire import AssistantMessage, Decoder, InitMessage, InvalidLine, Message, StreamEvent, UserMessage
 from claude_wire.codec import DecoderStats
 from claude_wire.messages import KeepAlive
 from decoder_lines import (

@@ -26,6 +26,7 @@ BOM = b"\xef\xbb\xbf"
 #: Filler for long lines whose "type" comes last.
 LONG = b"x" * 200_000
 DEEP = 100_000
+USER = ("user", None, None)
 
 #: What the case checks -> the line and its kind.
 CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
@@ -64,11 +65,8 @@ CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
         b'{"type":"stream_event","event":{"delta":{"type":"d"}}}',
         ("stream_event", None, "d"),
     ),
-    "a request says nothing of another type": (b'{"type":"user","request":{"subtype":"no"}}', ("user", None, None)),
-    "an event says nothing of another type": (
-        b'{"type":"user","event":{"type":"no","delta":{"type":"no"}}}',
-        ("user", None, None),
-    ),
+    "a request says nothing of another type": (b'{"type":"user","request":{"subtype":"no"}}', USER),
+    "an event says nothing of another type": (b'{"type":"user","event":{"type":"no","delta":{"type":"no"}}}', USER),
     "no type, no kind": (b'{"subtype":"init","event":{"type":"x"}}', NONE),
     "an empty object": (b"{}", NONE),
     "an empty tag is a tag": (b'{"type":"","subtype":""}', ("", "", None)),
@@ -89,24 +87,21 @@ CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
         b'"delta" : { "type" : "text_delta" } } } \r',
         DELTA,
     ),
-    "a CR at the end": (b'{"type":"user"}\r', ("user", None, None)),
-    "an empty object with a space in it": (b'{"event":{ },"type":"user"}', ("user", None, None)),
+    "a CR at the end": (b'{"type":"user"}\r', USER),
+    "an empty object with a space in it": (b'{"event":{ },"type":"user"}', USER),
     "a form feed is no white space": (b'{"type":"user"}\x0c', NONE),
     "nor is a no-break space": (b'\xc2\xa0{"type":"user"}', NONE),
     "nor a NUL": (b'{"type":"user"}\0', NONE),
     # --- strings
-    "a look-alike in a string": (rb'{"text":"\",\"type\":\"result\",\"x\":\"","type":"user"}', ("user", None, None)),
+    "a look-alike in a string": (rb'{"text":"\",\"type\":\"result\",\"x\":\"","type":"user"}', USER),
     "a look-alike of the whole line in a string": (rb'{"a":"{\"type\":\"result\"}"}', NONE),
-    "brackets in strings": (b'{"a":{"b":"}}]"},"c":["]","[{"],"type":"user"}', ("user", None, None)),
-    "a string that ends with backslashes": (rb'{"a":"\\","b":"\\\"","c":"\\\\","type":"user"}', ("user", None, None)),
-    "a quote behind an odd number of backslashes": (
-        rb'{"a":"\\\",\"type\":\"no\"","type":"user"}',
-        ("user", None, None),
-    ),
-    "control bytes and bad UTF-8 in other strings": (b'{"a\x01\xff":"\x00\xff\r","type":"user"}', ("user", None, None)),
-    "bad escapes in other strings": (rb'{"a\x":"\q\u12","type":"user"}', ("user", None, None)),
+    "brackets in strings": (b'{"a":{"b":"}}]"},"c":["]","[{"],"type":"user"}', USER),
+    "a string that ends with backslashes": (rb'{"a":"\\","b":"\\\"","c":"\\\\","type":"user"}', USER),
+    "a quote behind an odd number of backslashes": (rb'{"a":"\\\",\"type\":\"no\"","type":"user"}', USER),
+    "control bytes and bad UTF-8 in other strings": (b'{"a\x01\xff":"\x00\xff\r","type":"user"}', USER),
+    "bad escapes in other strings": (rb'{"a\x":"\q\u12","type":"user"}', USER),
     # --- escapes
-    "an escaped key": (rb'{"\u0074\u0079\u0070\u0065":"user"}', ("user", None, None)),
+    "an escaped key": (rb'{"\u0074\u0079\u0070\u0065":"user"}', USER),
     "an escaped key of a path": (
         rb'{"type":"stream_event","\u0065vent":{"d\u0065lta":{"typ\u0065":"d"},"type":"t"}}',
         ("stream_event", "t", "d"),
@@ -130,27 +125,27 @@ CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
     "halves in the wrong order": (rb'{"type":"\ude00\ud83d"}', NONE),
     "half a pair before another escape": (rb'{"type":"\ud83d\n"}', NONE),
     "half a pair in a tag that is not part of the kind": (rb'{"type":"user","request":{"subtype":"\ud83d"}}', NONE),
-    "half a pair in a key": (rb'{"type\ud83d":"no","type":"user"}', ("user", None, None)),
+    "half a pair in a key": (rb'{"type\ud83d":"no","type":"user"}', USER),
     "an unknown escape in a tag": (rb'{"type":"us\er"}', NONE),
     "a short escape in a tag": (rb'{"type":"\u12"}', NONE),
     "no hexadecimal in a tag": (rb'{"type":"\u12g4"}', NONE),
-    "an unknown escape in a key": (rb'{"typ\e":"no","type":"user"}', ("user", None, None)),
+    "an unknown escape in a key": (rb'{"typ\e":"no","type":"user"}', USER),
     "a tag that is not UTF-8": (b'{"type":"us\xffer"}', NONE),
     "a surrogate in UTF-8": (b'{"type":"\xed\xa0\xbd"}', NONE),
     "an overlong form": (b'{"type":"\xc0\xaf"}', NONE),
     "a control byte in a tag": (b'{"type":"us\ter"}', NONE),
     "an escaped control byte in a tag": (rb'{"type":"a\u0000"}', ("a\0", None, None)),
     "a DEL in a tag": (b'{"type":"a\x7f"}', ("a\x7f", None, None)),
-    "a key that only begins like one": (b'{"types":"no","typ":"no","type":"user","type ":"no"}', ("user", None, None)),
-    "keys with capitals": (b'{"Type":"no","TYPE":"no","type":"user"}', ("user", None, None)),
+    "a key that only begins like one": (b'{"types":"no","typ":"no","type":"user","type ":"no"}', USER),
+    "keys with capitals": (b'{"Type":"no","TYPE":"no","type":"user"}', USER),
     # --- twice
-    "a tag twice with one value": (b'{"type":"user","type":"user"}', ("user", None, None)),
-    "a tag twice with one value in two spellings": (rb'{"type":"user","\u0074ype":"u\u0073er"}', ("user", None, None)),
+    "a tag twice with one value": (b'{"type":"user","type":"user"}', USER),
+    "a tag twice with one value in two spellings": (rb'{"type":"user","\u0074ype":"u\u0073er"}', USER),
     "a tag twice with two values": (b'{"type":"user","type":"result"}', NONE),
     "a tag twice, once null": (b'{"type":"user","type":null}', NONE),
     "a tag twice, first null": (b'{"type":null,"type":"user"}', NONE),
     "a tag thrice": (b'{"type":"user","type":"user","type":"x"}', NONE),
-    "a tag twice, neither a string": (b'{"subtype":1,"type":"user","subtype":{}}', ("user", None, None)),
+    "a tag twice, neither a string": (b'{"subtype":1,"type":"user","subtype":{}}', USER),
     "a nested tag twice": (b'{"type":"user","event":{"delta":{"type":"a","type":"b"}}}', NONE),
     "a subtype twice that is not part of the kind": (b'{"type":"stream_event","subtype":"a","subtype":"b"}', NONE),
     "an event twice": (b'{"type":"user","event":{},"event":{}}', NONE),
@@ -158,7 +153,7 @@ CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
     "an event twice in two spellings": (rb'{"type":"user","event":{},"\u0065vent":{}}', NONE),
     "a delta twice": (b'{"type":"stream_event","event":{"type":"t","delta":{},"delta":{"type":"d"}}}', NONE),
     "a content block twice": (b'{"type":"user","event":{"content_block":1,"content_block":2}}', NONE),
-    "other keys twice": (b'{"a":1,"a":2,"delta":1,"delta":2,"type":"user"}', ("user", None, None)),
+    "other keys twice": (b'{"a":1,"a":2,"delta":1,"delta":2,"type":"user"}', USER),
     "a path key on another level is another key": (
         b'{"type":"stream_event","delta":{"type":"no"},"event":{"type":"t","event":{"type":"no"},"request":{"subtype":1}}}',
         ("stream_event", "t", None),
@@ -167,7 +162,7 @@ CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
     "a type that is a number": (b'{"type":5,"subtype":"init"}', NONE),
     "a type that is null": (b'{"type":null}', NONE),
     "a type that is an object": (b'{"type":{"type":"user"}}', NONE),
-    "a subtype that is a list": (b'{"type":"user","subtype":["init"]}', ("user", None, None)),
+    "a subtype that is a list": (b'{"type":"user","subtype":["init"]}', USER),
     "an event that is a string": (b'{"type":"stream_event","event":"message_stop"}', ("stream_event", None, None)),
     "an event that is a list": (b'{"type":"stream_event","event":[{"type":"no"}]}', ("stream_event", None, None)),
     "a delta that is null": (
@@ -175,25 +170,19 @@ CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
         ("stream_event", "t", "b"),
     ),
     # --- nesting
-    "a type within a message": (
-        b'{"message":{"type":"no","content":[{"type":"no"}]},"type":"user"}',
-        ("user", None, None),
-    ),
+    "a type within a message": (b'{"message":{"type":"no","content":[{"type":"no"}]},"type":"user"}', USER),
     "tags below the path": (
         b'{"type":"stream_event","event":{"delta":{"x":{"type":"no"},"type":"d"},"message":{"type":"no"},"type":"t"}}',
         ("stream_event", "t", "d"),
     ),
-    "any depth": (b'{"a":' + b"[" * DEEP + b"]" * DEEP + b',"type":"user"}', ("user", None, None)),
-    "any depth of objects": (
-        b'{"a":' + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b',"type":"user"}',
-        ("user", None, None),
-    ),
+    "any depth": (b'{"a":' + b"[" * DEEP + b"]" * DEEP + b',"type":"user"}', USER),
+    "any depth of objects": (b'{"a":' + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b',"type":"user"}', USER),
     "any depth, not closed": (b'{"type":"user","a":' + b"[" * DEEP, NONE),
     "any depth on the path": (b'{"event":' * DEEP + b"1" + b"}" * DEEP, NONE),
-    "brackets are counted, not matched": (b'{"a":[{]},"b":[}, "type":"user"}', ("user", None, None)),
-    "what is in a container is not looked at": (b'{"a":{1 2,,:},"b":[tru "x"],"type":"user"}', ("user", None, None)),
+    "brackets are counted, not matched": (b'{"a":[{]},"b":[}, "type":"user"}', USER),
+    "what is in a container is not looked at": (b'{"a":{1 2,,:},"b":[tru "x"],"type":"user"}', USER),
     # --- structure
-    "other values are not looked at": (b'{"a":tru,"b":+-1.e,"c":\x00\xff,"type":"user"}', ("user", None, None)),
+    "other values are not looked at": (b'{"a":tru,"b":+-1.e,"c":\x00\xff,"type":"user"}', USER),
     "two values for a key": (b'{"a":1 2,"type":"user"}', NONE),
     "no value": (b'{"a":,"type":"user"}', NONE),
     "no colon": (b'{"a" 1,"type":"user"}', NONE),
@@ -211,7 +200,7 @@ CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
     "bad structure in a request": (b'{"type":"user","request":{1}}', NONE),
     "bad structure in a delta": (b'{"type":"user","event":{"delta":{"a":1,}}}', NONE),
     "bad structure in a content block": (b'{"type":"user","event":{"content_block":{]}}', NONE),
-    "a delta that is not in an event is not on the path": (b'{"type":"user","delta":{1}}', ("user", None, None)),
+    "a delta that is not in an event is not on the path": (b'{"type":"user","delta":{1}}', USER),
     "something before the object": (b'x{"type":"user"}', NONE),
     "something behind the object": (b'{"type":"user"}x', NONE),
     "two objects": (b'{"type":"user"}{"type":"user"}', NONE),
@@ -302,7 +291,7 @@ def test_a_str(case: str) -> None:
 
 
 def test_a_str_with_half_a_pair() -> None:
-    assert peek('{"text":"\ud83d","type":"user"}') == ("user", None, None)
+    assert peek('{"text":"\ud83d","type":"user"}') == USER
     assert peek('{"type":"\ud83d"}') == NONE
 
 
@@ -310,14 +299,14 @@ def test_a_view_into_something_larger() -> None:
     line = b'{"type":"user"}'
     around = b'{"type":"result"}\n' + line + b'"}\n'
     view = memoryview(around)[18 : 18 + len(line)]
-    assert peek(view) == ("user", None, None)
-    assert peek_lines(view) == [("user", None, None)]
+    assert peek(view) == USER
+    assert peek_lines(view) == [USER]
 
 
 def test_a_view_of_numbers() -> None:
     line = b'{"type":"user"}\n'
-    assert peek(memoryview(line).cast("I")) == ("user", None, None)
-    assert peek_lines(memoryview(line * 2).cast("H")) == [("user", None, None)] * 2
+    assert peek(memoryview(line).cast("I")) == USER
+    assert peek_lines(memoryview(line * 2).cast("H")) == [USER] * 2
 
 
 def test_a_view_with_gaps() -> None:
@@ -338,13 +327,13 @@ def test_an_empty_block_has_no_lines() -> None:
 
 
 def test_blank_lines_have_their_place() -> None:
-    assert peek_lines(b'\n \r\n{"type":"user"}\n\n') == [NONE, NONE, ("user", None, None), NONE]
+    assert peek_lines(b'\n \r\n{"type":"user"}\n\n') == [NONE, NONE, USER, NONE]
 
 
 def test_an_unterminated_last_line_counts() -> None:
-    assert peek_lines(b'{"type":"user"}\n{"type":"x"}') == [("user", None, None), ("x", None, None)]
-    assert peek_lines(b'{"type":"user"}\n{"type":"x"') == [("user", None, None), NONE]
-    assert peek_lines(b'{"type":"user"}\n ') == [("user", None, None), NONE]
+    assert peek_lines(b'{"type":"user"}\n{"type":"x"}') == [USER, ("x", None, None)]
+    assert peek_lines(b'{"type":"user"}\n{"type":"x"') == [USER, NONE]
+    assert peek_lines(b'{"type":"user"}\n ') == [USER, NONE]
 
 
 @pytest.mark.parametrize("count", [255, 256, 257, 300, 1_000])
@@ -356,7 +345,7 @@ def test_many_different_kinds_in_one_block(count: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 1_023, 1_024, 1_025, 4_096, 4_097, 70_000])
 def test_many_lines_in_one_block(count: int) -> None:
-    kinds = itertools.cycle([("user", None, None), NONE, ("system", "init", None)])
+    kinds = itertools.cycle([USER, NONE, ("system", "init", None)])
     lines = itertools.cycle([b'{"type":"user"}', b"", b'{"type":"system","subtype":"init"}'])
     block = b"\n".join(itertools.islice(lines, count)) + b"\n"
     assert peek_lines(block) == list(itertools.islice(kinds, count))
@@ -372,7 +361,7 @@ def test_every_place_in_a_vector() -> None:
     """SIMD vectors have 8 to 64 bytes: shift a line through all positions, with quotes and backslashes."""
     for ahead, inside in itertools.product(range(70), (0, 1, 2, 7, 8, 15, 31, 32, 33, 63, 64)):
         for end in (b"", b"\\", b'\\"', b"\\\\", b"\\\\\\"):
-            expected = NONE if end in (b"\\", b"\\\\\\") else ("user", None, None)
+            expected = NONE if end in (b"\\", b"\\\\\\") else USER
             line = b" " * ahead + b'{"a":"' + b"x" * inside + end + b'","type":"user"}'
             assert peek(line) == expected, line
 

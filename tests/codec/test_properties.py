@@ -11,16 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from claude_wire import (
-    Decoder,
-    EncodeError,
-    Encoder,
-    InvalidLine,
-    InvalidLineError,
-    Message,
-    decode,
-    encode,
-)
+from claude_wire import Decoder, EncodeError, Encoder, InvalidLine, InvalidLineError, Message, decode, encode
 from claude_wire.messages import Unknown
 from same_json import differences
 

@@ -20,15 +20,7 @@ import pytest
 
 import claude_wire
 import recordings
-from claude_wire import (
-    ControlRequest,
-    ControlResponse,
-    Decoder,
-    InvalidLine,
-    InvalidLineError,
-    decode,
-    encode,
-)
+from claude_wire import ControlRequest, ControlResponse, Decoder, InvalidLine, InvalidLineError, decode, encode
 from claude_wire.messages import Unknown
 from claude_wire.messages.base import Wire
 from each import each

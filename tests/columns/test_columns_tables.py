@@ -73,10 +73,7 @@ def test_recorded_streams(table: TableName) -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_source_tells_streams_from_transcripts(table: TableName) -> None:
     for name in ("tools", "fork_both", "subagent"):
-        for where, files in (
-            ("transcript", sessions.transcripts(name).values()),
-            ("stream", sessions.outputs(name)),
-        ):
+        for where, files in (("transcript", sessions.transcripts(name).values()), ("stream", sessions.outputs(name))):
             for data in files:
                 found = {row["source"] for row in rows(scan(data, table, ["source"], only={"user", "assistant"}))}
                 assert found <= {where}

@@ -210,11 +210,7 @@ QUIET: dict[str, Any] = {
 }
 #: A file that a run writes, its content, and the sources that need the file.
 LEFT: list[tuple[str, Any, set[str]]] = [
-    (
-        "partial.1/stdout.ndjson",
-        {"type": "keep_alive"},
-        {"kinds of messages", "scenario partial, lines"},
-    ),
+    ("partial.1/stdout.ndjson", {"type": "keep_alive"}, {"kinds of messages", "scenario partial, lines"}),
     (
         "hooks.1/stdout.ndjson",
         {
@@ -400,8 +396,7 @@ def test_typings_that_take_too_much_are_refused(declared: str, other: Path, tmp_
 
 
 @pytest.mark.parametrize(
-    "type",
-    ["Array<>", "Record<string>", "Partial<>", "A0[A0]", "A0[]['a'][]", "'\udcff'", "readonly", "string[", "("],
+    "type", ["Array<>", "Record<string>", "Partial<>", "A0[A0]", "A0[]['a'][]", "'\udcff'", "readonly", "string[", "("]
 )
 def test_of_typings_with_mistakes_the_rest_is_read(type: str, other: Path, tmp_path: Path) -> None:
     pytest.importorskip("tree_sitter_typescript")

@@ -253,10 +253,7 @@ async def test_the_copy_of_a_session_is_removed_when_starting_is_cancelled(
 
 @pytest.mark.parametrize("stderr", [None, print], ids=["", "stderr"])
 async def test_the_copy_of_a_session_is_removed_when_the_sdk_forgets_to_close(
-    cli: Callable[..., str],
-    home: pathlib.Path,
-    monkeypatch: pytest.MonkeyPatch,
-    stderr: Callable[[str], None] | None,
+    cli: Callable[..., str], home: pathlib.Path, monkeypatch: pytest.MonkeyPatch, stderr: Callable[[str], None] | None
 ) -> None:
     store, _ = await stored(home)
     options = ClaudeAgentOptions(

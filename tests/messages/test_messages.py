@@ -314,10 +314,7 @@ def test_allowing_a_tool_with_another_input_or_for_later_too() -> None:
     assert CAN_USE.allow({}, updated_permissions=updates).to_dict() == {
         "behavior": "allow",
         "updatedInput": {},
-        "updatedPermissions": [
-            {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
-            {"type": "new"},
-        ],
+        "updatedPermissions": [{"type": "setMode", "mode": "acceptEdits", "destination": "session"}, {"type": "new"}],
         "toolUseID": "t",
     }
 

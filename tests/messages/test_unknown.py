@@ -9,15 +9,7 @@ from typing import Any
 
 import pytest
 
-from claude_wire import (
-    Decoder,
-    InitMessage,
-    InvalidLine,
-    ResultMessage,
-    UnknownMessage,
-    decode,
-    encode,
-)
+from claude_wire import Decoder, InitMessage, InvalidLine, ResultMessage, UnknownMessage, decode, encode
 from claude_wire.messages import KeepAlive, PermissionReply, ResultSuccess
 from unknown_lines import INIT, KEEP_ALIVE, RESULT, TYPES, decoded, line_of
 

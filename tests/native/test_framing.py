@@ -342,9 +342,7 @@ if not options:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is limited as Linux does it")
 @pytest.mark.parametrize(
-    ("size", "options"),
-    [(40_000_000, {}), (40_000_000, {"only": ["assistant"]})],
-    ids=["plain", "filtered"],
+    ("size", "options"), [(40_000_000, {}), (40_000_000, {"only": ["assistant"]})], ids=["plain", "filtered"]
 )
 def test_a_line_that_is_more_than_there_is_memory_for_costs_only_itself(size: int, options: dict[str, Any]) -> None:
     subprocess.run([sys.executable, "-c", STARVED, str(size), repr(options)], check=True, timeout=60)

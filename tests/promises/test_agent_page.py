@@ -114,9 +114,7 @@ def test_the_first_agent_streams_for_a_host_that_asks_for_it() -> None:
 
 @pytest.mark.parametrize(
     ("example", "printed"),
-    [
-        ("protocol", ["exit code 0", """b'{"type":"system","subtype":"init",""", """b'{"type":"result","""]),
-    ],
+    [("protocol", ["exit code 0", """b'{"type":"system","subtype":"init",""", """b'{"type":"result","""])],
 )
 def test_a_whole_program_prints_what_it_should(
     example: str, printed: list[str], capsys: pytest.CaptureFixture[str]

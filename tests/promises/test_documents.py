@@ -17,14 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from claude_wire import (
-    CanUseToolRequest,
-    ControlResponse,
-    HookCallbackRequest,
-    UnknownMessage,
-    decode,
-    encode,
-)
+from claude_wire import CanUseToolRequest, ControlResponse, HookCallbackRequest, UnknownMessage, decode, encode
 from claude_wire.messages import McpMessageRequest, PermissionReply, Unknown
 from claude_wire.messages.base import Wire
 from each import each
@@ -132,12 +125,7 @@ CODE: dict[Place, str] = {
 
 _TEXT = {"type": "text", "text": "Hello"}
 _TOOL_USE = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/tmp/a"}}
-_USAGE_000 = {
-    "input_tokens": 1,
-    "output_tokens": 2,
-    "cache_read_input_tokens": 3,
-    "cache_creation_input_tokens": 4,
-}
+_USAGE_000 = {"input_tokens": 1, "output_tokens": 2, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
 _RESULT_000 = {
     "type": "result",
     "subtype": "success",

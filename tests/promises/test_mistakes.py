@@ -209,11 +209,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         TypeError,
         "use `with`; in async code, use claude_wire.open_session",
     ),
-    (
-        lambda: waited(after_its_end),
-        HandleError,
-        "this session is closed; open another one",
-    ),
+    (lambda: waited(after_its_end), HandleError, "this session is closed; open another one"),
     (
         lambda: [Session(MessageStream(lines()), print).receive_response()],
         HandleError,
@@ -226,11 +222,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         IsADirectoryError,
         f"[Errno 21] a directory: read() takes one file of it at a time; of a recording, stdout.ndjson: '{HERE}'",
     ),
-    (
-        lambda: read('{"type":"user"}'),
-        ValueError,
-        "read() takes a path, not JSON: pass one line to decode()",
-    ),
+    (lambda: read('{"type":"user"}'), ValueError, "read() takes a path, not JSON: pass one line to decode()"),
     (
         lambda: read(b'{"type":"user"}'),
         TypeError,

@@ -16,14 +16,7 @@ import pytest
 import recordings
 from async_backends import ASYNCIO, TRIO, Backend, every_backend
 from children import linux_only, nothing_left
-from claude_wire import (
-    CanUseToolRequest,
-    ClaudeOptions,
-    MessageStream,
-    ResultMessage,
-    Session,
-    open_session,
-)
+from claude_wire import CanUseToolRequest, ClaudeOptions, MessageStream, ResultMessage, Session, open_session
 from claude_wire.messages import PermissionResult
 from claude_wire.testing import Recording, Replay
 

@@ -10,15 +10,7 @@ import anyio.lowlevel
 import pytest
 
 from async_backends import every_backend
-from claude_wire import (
-    HandleError,
-    MaxBudgetError,
-    PromptError,
-    ResultMessage,
-    Session,
-    SessionEndedError,
-    UserMessage,
-)
+from claude_wire import HandleError, MaxBudgetError, PromptError, ResultMessage, Session, SessionEndedError, UserMessage
 from claude_wire.errors import ExecutionError, PromptAnsweredError, PromptCancelledError, SubagentStoppedError
 from claude_wire.messages import CancelAsyncMessageRequest
 from claude_wire.protocol.run import SETTLE_SECONDS

@@ -14,15 +14,7 @@ from typing import Any
 
 import pytest
 
-from claude_wire import (
-    Decoder,
-    InitMessage,
-    InvalidLine,
-    InvalidLineError,
-    StreamEvent,
-    UnknownMessage,
-    read,
-)
+from claude_wire import Decoder, InitMessage, InvalidLine, InvalidLineError, StreamEvent, UnknownMessage, read
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages import KeepAlive, ResultSuccess
 from claude_wire.streams import Reader

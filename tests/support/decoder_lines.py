@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from claude_wire import (
-    Decoder,
-)
+from claude_wire import Decoder
 
 BOM = b"\xef\xbb\xbf"
 

@@ -6,13 +6,7 @@ from typing import Any
 
 from claude_wire import InitMessage, UserMessage, decode
 from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD, Connection, Dialect
-from claude_wire.messages import (
-    ContentBlock,
-    MessageParam,
-    ResultErrorDuringExecution,
-    ResultSuccess,
-    Usage,
-)
+from claude_wire.messages import ContentBlock, MessageParam, ResultErrorDuringExecution, ResultSuccess, Usage
 
 __all__ = ["INIT", "OTHERS", "RESULT", "STOPPED", "USED", "read", "started", "text", "user"]
 

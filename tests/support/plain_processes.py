@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from claude_wire import (
-    Decoder,
-    Process,
-    open_process,
-)
+from claude_wire import Decoder, Process, open_process
 
 INIT = {"type": "system", "subtype": "init"}
 RESULT = {"type": "result", "subtype": "success"}

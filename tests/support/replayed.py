@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import recordings
-from claude_wire.testing import (
-    Recording,
-)
+from claude_wire.testing import Recording
 
 #: Seconds after which a waiting test fails.
 DEADLINE = 60.0

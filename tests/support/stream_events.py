@@ -8,11 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from claude_wire import (
-    AssistantMessage,
-    StreamEvent,
-    decode,
-)
+from claude_wire import AssistantMessage, StreamEvent, decode
 from claude_wire.accumulate.accumulator import Accumulator, PartialBlock, PartialMessage
 
 

@@ -87,12 +87,7 @@ class RunningDaemon:
 
     def spec(self, **more: Any) -> dict[str, Any]:
         """Return the specification with which a test starts its CLI."""
-        return {
-            "argv": agent(),
-            "cwd": os.fspath(self.path),
-            "env": dict(os.environ),
-            **more,
-        }
+        return {"argv": agent(), "cwd": os.fspath(self.path), "env": dict(os.environ), **more}
 
     async def create(self, **more: Any) -> tuple[Client, Any]:
         """Create a session and wait for the CLI's answer to ``initialize``.

@@ -388,11 +388,7 @@ async def bridge_sessions() -> dict[str, Any]:
 async def bridge_subagents() -> dict[str, Any]:
     def started() -> Iterator[dict[str, Any]]:
         for number in range(often(20_000, 1200)):
-            task = {
-                "task_id": f"{number:0128}",
-                "tool_use_id": f"t{number}" + WIDE * 5000,
-                "task_type": "local_agent",
-            }
+            task = {"task_id": f"{number:0128}", "tool_use_id": f"t{number}" + WIDE * 5000, "task_type": "local_agent"}
             words = {"description": WIDE * 5000, "subagent_type": WIDE * 5000}
             yield {"type": "system", "subtype": "task_started", **task, **words, "session_id": "s"}
 

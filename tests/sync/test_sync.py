@@ -20,15 +20,7 @@ import pytest
 
 import recordings
 from children import ASKS, in_own_process, linux_only, nothing_left, python
-from claude_wire import (
-    CanUseToolRequest,
-    HandleError,
-    InitMessage,
-    ProcessError,
-    ResultMessage,
-    UserMessage,
-    sync,
-)
+from claude_wire import CanUseToolRequest, HandleError, InitMessage, ProcessError, ResultMessage, UserMessage, sync
 from claude_wire.errors import MaxTurnsError
 from claude_wire.messages import McpStatusRequest, PermissionResult
 from claude_wire.session import Session as AsyncSession

@@ -16,11 +16,7 @@ from pathlib import Path
 import pytest
 
 import recordings
-from claude_wire.testing import (
-    Recording,
-    Replay,
-    Step,
-)
+from claude_wire.testing import Recording, Replay, Step
 from claude_wire.testing.player import files as _files
 from each import each
 from replayed import ASKING, GZIPPED, ONE_SHOT, RESULT, parsed, recording, request, response, run

@@ -582,9 +582,7 @@ def test_what_happens_after_a_byte_does_not_wait_for_the_input_before_the_next(
 
 
 @pytest.mark.parametrize(
-    ("fault", "first"),
-    [(GarbageLine(4, b"odd"), b"odd\n"), (CutOutput(0), b"")],
-    ids=["garbage", "cut"],
+    ("fault", "first"), [(GarbageLine(4, b"odd"), b"odd\n"), (CutOutput(0), b"")], ids=["garbage", "cut"]
 )
 def test_what_happens_before_a_line_waits_for_the_input_before_it(fault: Fault, first: bytes, script: Any) -> None:
     with running(script(ASKING, *STREAM, faults=[fault])) as child:

@@ -62,12 +62,7 @@ OTHERS: list[dict[str, Any]] = [
         "type": "user",
         **ENVELOPE,
         "message": {"role": "user", "content": "x"},
-        "permissionDecision": {
-            "decision": "accept",
-            "source": "config",
-            "reasonType": "rule",
-            "ruleSource": "cliArg",
-        },
+        "permissionDecision": {"decision": "accept", "source": "config", "reasonType": "rule", "ruleSource": "cliArg"},
     },
 ]
 

@@ -32,13 +32,7 @@ OF_THE_ANSWER = {
 #: An informational message that the CLI does not save to disk.
 NOT_KEPT = "Auto mode can't check actions in this session."
 
-COMPARED = (
-    m.AssistantMessage,
-    m.CompactBoundaryMessage,
-    m.InformationalMessage,
-    m.ModelFallbackMessage,
-    m.UserMessage,
-)
+COMPARED = (m.AssistantMessage, m.CompactBoundaryMessage, m.InformationalMessage, m.ModelFallbackMessage, m.UserMessage)
 
 
 def plain(message: Any) -> dict[str, Any]:

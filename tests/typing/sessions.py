@@ -26,9 +26,7 @@ from claude_wire import (
     UserMessage,
     open_session,
 )
-from claude_wire import (
-    ask as ask_once,
-)
+from claude_wire import ask as ask_once
 from claude_wire.integrations.mcp import InProcessMcpServer
 from claude_wire.messages import (
     ContentBlock,

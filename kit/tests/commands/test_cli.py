@@ -123,9 +123,7 @@ def test_python_m_runs_the_command() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(
-    "arguments",
-    [["--help"], ["check", "-"], ["demo"], ["stats", "--json", "-"], ["view", "-"]],
-    ids=" ".join,
+    "arguments", [["--help"], ["check", "-"], ["demo"], ["stats", "--json", "-"], ["view", "-"]], ids=" ".join
 )
 def test_output_that_cannot_be_written_ends_it_with_2_and_one_line(arguments: list[str]) -> None:
     with open("/dev/full", "wb") as full:

@@ -138,10 +138,7 @@ def test_json_report_has_the_documented_shape() -> None:
     }
     assert report == {
         "files": [file],
-        "total": {
-            **shared,
-            "unknown": [a | b | {"first_path": "-"} for a, b in zip(unknown, counts, strict=True)],
-        },
+        "total": {**shared, "unknown": [a | b | {"first_path": "-"} for a, b in zip(unknown, counts, strict=True)]},
         "protocol": PROTOCOL_VERSION,
     }
 

@@ -242,12 +242,7 @@ def test_json_has_the_documented_shape(recorded: Path) -> None:
         *("bytes", "lines", "messages", "invalid", "unknown", "turns", "duration_ms", "duration_api_ms", "usd"),
         *("tokens", "models", "main_loop_tokens", "tools", "kinds"),
     ]
-    tokens = {
-        "input_tokens": 40,
-        "output_tokens": 17,
-        "cache_read_input_tokens": 0,
-        "cache_creation_input_tokens": 0,
-    }
+    tokens = {"input_tokens": 40, "output_tokens": 17, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
     assert (total["bytes"], total["lines"], total["messages"]) == (29582, 14, 14)
     assert total["turns"] == {
         "results": 1,

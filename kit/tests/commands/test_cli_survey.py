@@ -191,10 +191,7 @@ KINDS: list[tuple[Finding, dict[str, Any]]] = [
         assistant({"type": "text", "text": 1}),
     ),
     (Finding("event", "zzz", "stream_event.event", "unknown type"), event({"type": "zzz"})),
-    (
-        Finding("delta", "zzz", "stream_event.event.content_block_delta.delta", "unknown type"),
-        delta({"type": "zzz"}),
-    ),
+    (Finding("delta", "zzz", "stream_event.event.content_block_delta.delta", "unknown type"), delta({"type": "zzz"})),
     (Finding("request", "zzz", "control_request.request", "unknown subtype"), request({"subtype": "zzz"})),
     (
         Finding("hook event", "Zzz", "control_request.request.hook_callback.input", "unknown hook_event_name"),

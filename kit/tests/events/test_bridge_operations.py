@@ -75,13 +75,7 @@ def states(ui: Bridge, *messages: Any) -> list[tuple[str, str]]:
 )
 def test_what_a_call_is(tool: str, input: Any, expected: dict[str, Any]) -> None:
     event = Bridge().add(called(tool, input))[0]
-    assert event.to_dict() == {
-        "type": "operation",
-        "id": "t1",
-        **expected,
-        "state": "started",
-        "conversationId": "s",
-    }
+    assert event.to_dict() == {"type": "operation", "id": "t1", **expected, "state": "started", "conversationId": "s"}
 
 
 def test_long_paths_and_commands_are_cut() -> None:

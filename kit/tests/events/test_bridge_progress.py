@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 
 from claude_wire import AssistantMessage, ToolResultBlock, ToolUseBlock, UserMessage
-from claude_wire.messages import (
-    ApiMessage,
-    MessageParam,
-    ResultSuccess,
-    TaskProgressMessage,
-    TaskUsage,
-)
+from claude_wire.messages import ApiMessage, MessageParam, ResultSuccess, TaskProgressMessage, TaskUsage
 from claude_wire_kit.events import PROGRESS_RULES, Bridge, ProgressUpdate, Step, SubagentProgress, find_step
 from claude_wire_kit.events.progress import MAX_READ
 from folders import DATA
@@ -155,10 +149,7 @@ def test_the_list_of_todos_comes_before_text_until_the_turn_ends() -> None:
     assert progress(ui, ResultSuccess(session_id="s"), text) == [("Running tests", 5, 20, None)]
 
 
-@pytest.mark.parametrize(
-    "input",
-    [None, 5, [], {}, {"todos": None}, {"todos": "x"}, {"todos": {}}, {"todos": []}],
-)
+@pytest.mark.parametrize("input", [None, 5, [], {}, {"todos": None}, {"todos": "x"}, {"todos": {}}, {"todos": []}])
 def test_todos_of_other_types_are_no_progress(input: Any) -> None:
     assert progress(Bridge(), called("TodoWrite", input)) == []
 

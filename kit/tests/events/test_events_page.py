@@ -42,12 +42,7 @@ SENTENCES = [
 FORMS = re.findall(r"^\| .* \| (.*?) \| (.*?) \|$", PAGE.partition("| form | example |")[2].partition("\n\n")[0], re.M)
 
 #: The types of the events of the recorded session in which the tools are allowed, in order.
-TYPES = [
-    "claude_response",
-    *("operation", "permission_request", "operation") * 3,
-    "claude_response",
-    "turn_complete",
-]
+TYPES = ["claude_response", *("operation", "permission_request", "operation") * 3, "claude_response", "turn_complete"]
 #: Programs that check statements of the page for which the page has no program.
 PROGRAMS = {
     "pair": """\

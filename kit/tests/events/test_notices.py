@@ -95,14 +95,8 @@ NOTICES: list[tuple[dict[str, Any], Notice | None]] = [
         system("elicitation_complete", mcp_server_name="db", elicitation_id="e"),
         Notice(kind="status", text="db has its answer"),
     ),
-    (
-        system("worker_shutting_down", reason="idle"),
-        Notice(kind="status", text="shutting down: idle", level="warning"),
-    ),
-    (
-        {"type": "dream", "subtype": "deep"},
-        Notice(kind="warning", text="dream/deep: unknown type"),
-    ),
+    (system("worker_shutting_down", reason="idle"), Notice(kind="status", text="shutting down: idle", level="warning")),
+    ({"type": "dream", "subtype": "deep"}, Notice(kind="warning", text="dream/deep: unknown type")),
     ({"type": "assistant", "message": {"content": []}}, None),
 ]
 

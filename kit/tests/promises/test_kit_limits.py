@@ -78,9 +78,7 @@ ROWS: dict[str, dict[str, list[str]]] = {
         "what a client of a `Fleet` has sent": ["kit/tests/fleet/test_fleet_node.py"],
         "losses of nodes that a `Fleet` has not reported": ["kit/tests/fleet/test_fleet.py"],
     },
-    "how-to/command-line.md": {
-        "a page of `claude-wire view --html`": ["kit/tests/html/test_html_page.py"],
-    },
+    "how-to/command-line.md": {"a page of `claude-wire view --html`": ["kit/tests/html/test_html_page.py"]},
 }
 
 

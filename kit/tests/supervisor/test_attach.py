@@ -485,8 +485,7 @@ def test_a_spec_says_all_that_a_supervisor_needs(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    "error",
-    [DetachedError("text", Cursor("s", 1, 2), [b"{}"]), SupervisorError("epoch", "lines were lost", line=3)],
+    "error", [DetachedError("text", Cursor("s", 1, 2), [b"{}"]), SupervisorError("epoch", "lines were lost", line=3)]
 )
 def test_the_errors_keep_what_they_say_through_pickle(error: ClaudeWireError) -> None:
     again = pickle.loads(pickle.dumps(error))

@@ -178,11 +178,7 @@ def test_no_tool_begins_once_the_supervisor_was_killed_and_what_it_leaves_is_rep
     chance = random.Random(7)
     log = tmp_path / "tools"
     environment = {**os.environ, "TOOL_LOG": os.fspath(log)}
-    spec = {
-        "argv": [sys.executable, "-B", toolsmith.__file__],
-        "cwd": os.fspath(tmp_path),
-        "env": environment,
-    }
+    spec = {"argv": [sys.executable, "-B", toolsmith.__file__], "cwd": os.fspath(tmp_path), "env": environment}
     id, line = "", 0
     with Commands(tmp_path / "h") as supervisor:
         pid = supervisor.serve()

@@ -375,9 +375,7 @@ async def test_the_standard_error_of_a_cli_is_kept_up_to_its_bound(
         assert (supervisor.path / "sessions" / answer["id"] / "parts" / "000001" / "stderr.txt").stat().st_size == 1_000
 
 
-async def test_above_its_budget_a_journal_has_its_last_parts_and_no_client_keeps_twice_as_much(
-    tmp_path: Path,
-) -> None:
+async def test_above_its_budget_a_journal_has_its_last_parts_and_no_client_keeps_twice_as_much(tmp_path: Path) -> None:
     budget = 200_000
     async with hosting(tmp_path / "h", limits=Limits(journal_bytes=budget)) as supervisor:
         client, answer = await supervisor.create()

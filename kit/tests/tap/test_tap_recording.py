@@ -111,10 +111,7 @@ def test_a_session_of_the_library_through_it(tmp_path: Path) -> None:
         options = ClaudeOptions(cli_path=tap, permission_prompt_tool="stdio")
         with anyio.fail_after(SECONDS):
             async with open_session(
-                options,
-                can_use_tool=lambda request: request.allow(),
-                on_received=received.extend,
-                on_sent=sent.extend,
+                options, can_use_tool=lambda request: request.allow(), on_received=received.extend, on_sent=sent.extend
             ) as session:
                 return (await session.ask("Make two files.")).ok
 

@@ -28,9 +28,7 @@ from claude_wire_kit.supervisor.errors import DetachedError, SupervisorError
 from ssh import SSHD, ssh_command
 from supervised import SECONDS, Commands, journal
 
-pytestmark = [
-    pytest.mark.skipif(SSHD is None, reason="there is no SSH server: `make sshd` unpacks one on Debian"),
-]
+pytestmark = [pytest.mark.skipif(SSHD is None, reason="there is no SSH server: `make sshd` unpacks one on Debian")]
 
 
 @pytest.fixture
