@@ -117,14 +117,11 @@ def test_a_propagator_that_fails_breaks_nothing(monkeypatch: pytest.MonkeyPatch)
         assert given() == INHERITED
 
 
-def test_a_session_gives_it_too() -> None:
-    async def main() -> None:
-        with anyio.fail_after(DEADLINE), span():
-            async with open_session(python(AGENT)) as session:
-                assert session.info is not None
-                assert session.info.claude_code_version == f"{HERE},None,{INHERITED[2]}"
-
-    anyio.run(main)
+async def test_a_session_gives_it_too() -> None:
+    with anyio.fail_after(DEADLINE), span():
+        async with open_session(python(AGENT)) as session:
+            assert session.info is not None
+            assert session.info.claude_code_version == f"{HERE},None,{INHERITED[2]}"
 
 
 def test_a_host_that_has_no_traces_does_not_import_opentelemetry() -> None:

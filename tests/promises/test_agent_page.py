@@ -80,26 +80,20 @@ def test_an_example_says_what_the_page_says(
     anyio.run(main, backend=backend)
 
 
-def test_a_tool_that_is_refused_is_told() -> None:
-    async def main() -> None:
-        said, _ = await asked("tool", can_use_tool=lambda request: request.deny("no"))
-        assert said == ["I was not allowed to look: no"]
-        said, result = await asked("steps", can_use_tool=lambda request: request.deny("no"))
-        assert len(result.permission_denials or ()) == 1
-
-    anyio.run(main)
+async def test_a_tool_that_is_refused_is_told() -> None:
+    said, _ = await asked("tool", can_use_tool=lambda request: request.deny("no"))
+    assert said == ["I was not allowed to look: no"]
+    said, result = await asked("steps", can_use_tool=lambda request: request.deny("no"))
+    assert len(result.permission_denials or ()) == 1
 
 
-def test_structured_output_fits_its_schema() -> None:
-    async def main() -> None:
-        schema = {"type": "object", "properties": {"words": {"type": "string"}}}
-        _, result = await asked("structured")
-        assert result.structured_output == {"words": 2}
-        assert result.total_cost_usd == 0.001
-        _, result = await asked("structured", initialize=InitializeRequest(jsonSchema=schema))
-        assert result.subtype == "error_max_structured_output_retries"
-
-    anyio.run(main)
+async def test_structured_output_fits_its_schema() -> None:
+    schema = {"type": "object", "properties": {"words": {"type": "string"}}}
+    _, result = await asked("structured")
+    assert result.structured_output == {"words": 2}
+    assert result.total_cost_usd == 0.001
+    _, result = await asked("structured", initialize=InitializeRequest(jsonSchema=schema))
+    assert result.subtype == "error_max_structured_output_retries"
 
 
 def test_the_first_agent_streams_for_a_host_that_asks_for_it() -> None:

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from claude_wire import (
@@ -107,39 +106,33 @@ def test_hook_matcher_names_its_functions() -> None:
     assert repr(matcher) == f"HookMatcher({name}, matcher='Bash', timeout=2.0, on_failure=None)"
 
 
-def test_stream_says_where_it_stands() -> None:
+async def test_stream_says_where_it_stands() -> None:
     async def chunks() -> Any:
         yield LINES
 
-    async def main() -> None:
-        stream = MessageStream(chunks())
-        assert checked(stream) == "<MessageStream open: 0 messages, 0 invalid lines, 0 bytes>"
-        assert checked(stream.batches()).startswith("<Batches of <MessageStream open: ")
-        async for _ in stream:
-            pass
-        assert checked(stream) == f"<MessageStream ended: 2 messages, 1 invalid lines, {len(LINES)} bytes>"
-        other = MessageStream(chunks())
-        await other.aclose()
-        assert checked(other) == "<MessageStream ended: 0 messages, 0 invalid lines, 0 bytes>"
-
-    anyio.run(main)
+    stream = MessageStream(chunks())
+    assert checked(stream) == "<MessageStream open: 0 messages, 0 invalid lines, 0 bytes>"
+    assert checked(stream.batches()).startswith("<Batches of <MessageStream open: ")
+    async for _ in stream:
+        pass
+    assert checked(stream) == f"<MessageStream ended: 2 messages, 1 invalid lines, {len(LINES)} bytes>"
+    other = MessageStream(chunks())
+    await other.aclose()
+    assert checked(other) == "<MessageStream ended: 0 messages, 0 invalid lines, 0 bytes>"
 
 
-def test_process_and_session_say_their_pid_and_how_it_ended() -> None:
+async def test_process_and_session_say_their_pid_and_how_it_ended() -> None:
     command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
 
-    async def main() -> None:
-        process = open_process(command, grace=30.0)
-        assert checked(process) == "<Process not started: 0 messages, 0 invalid lines, 0 bytes>"
-        async with process:
-            assert checked(process).startswith(f"<Process pid {process.pid} running: 0 messages")
-        assert checked(process).startswith(f"<Process pid {process.pid} exited with 0: ")
-        session = open_session(command)
-        assert checked(session).startswith("<Session not entered: nothing under way, <Process not started: ")
-        await session.aclose()
-        assert checked(session).startswith("<Session closed: ")
-        assert checked(session.batches()).startswith("<SessionBatches of <Session closed: ")
-        async with open_session(command, dialect=CLASSIC) as entered:
-            assert checked(entered.receive_run()) == "<SessionMessages open>"
-
-    anyio.run(main)
+    process = open_process(command, grace=30.0)
+    assert checked(process) == "<Process not started: 0 messages, 0 invalid lines, 0 bytes>"
+    async with process:
+        assert checked(process).startswith(f"<Process pid {process.pid} running: 0 messages")
+    assert checked(process).startswith(f"<Process pid {process.pid} exited with 0: ")
+    session = open_session(command)
+    assert checked(session).startswith("<Session not entered: nothing under way, <Process not started: ")
+    await session.aclose()
+    assert checked(session).startswith("<Session closed: ")
+    assert checked(session.batches()).startswith("<SessionBatches of <Session closed: ")
+    async with open_session(command, dialect=CLASSIC) as entered:
+        assert checked(entered.receive_run()) == "<SessionMessages open>"

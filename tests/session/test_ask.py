@@ -117,12 +117,9 @@ def test_cancelling_it_ends_the_process(backend: Backend, tmp_path: Any) -> None
         backend.run(main)
 
 
-def test_a_wrong_prompt_is_refused_before_anything_runs() -> None:
-    async def main() -> None:
-        with pytest.raises(TypeError, match="a prompt is text"):
-            await claude_wire.ask(5, ["/nosuch/program"])
-
-    anyio.run(main)
+async def test_a_wrong_prompt_is_refused_before_anything_runs() -> None:
+    with pytest.raises(TypeError, match="a prompt is text"):
+        await claude_wire.ask(5, ["/nosuch/program"])
 
 
 def test_its_keywords_are_those_of_open_session() -> None:

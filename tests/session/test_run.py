@@ -568,10 +568,7 @@ def test_a_prompt_that_is_taken_back_ends_the_wait_at_once(virtual: VirtualBacke
         ({"shells": -1}, "shells"),
     ],
 )
-def test_what_would_be_without_effect_is_refused(how: dict[str, Any], problem: str) -> None:
-    async def main() -> None:
-        async with Peer().session() as session:
-            with pytest.raises(ValueError, match=problem):
-                await session.ask("go", **how)
-
-    anyio.run(main)
+async def test_what_would_be_without_effect_is_refused(how: dict[str, Any], problem: str) -> None:
+    async with Peer().session() as session:
+        with pytest.raises(ValueError, match=problem):
+            await session.ask("go", **how)
