@@ -48,7 +48,7 @@ async def held() -> float:
                 group.start_soon(iterate, await stack.enter_async_context(session))
             await anyio.sleep(0.5)
 
-        await open(10)  # a few sessions first, so that one-time allocations do not count
+        await open(10)  # a few sessions first: one-time allocations must not count
         before = resident()
         await open(SESSIONS)
         after = resident()

@@ -138,7 +138,7 @@ fn filter(data: &[u8], mut filter: Filter) -> usize {
     kept
 }
 
-/// A builder that does not make objects, so that a case measures only the pass over the lines.
+/// A builder that does not make objects: a case then measures only the pass over the lines.
 struct Nothing;
 
 impl Builder for Nothing {

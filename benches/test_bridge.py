@@ -51,7 +51,7 @@ def test_prose(contest: Contest) -> None:
 
 
 def test_hostile(contest: Contest) -> None:
-    """Create events from a text full of numbers. Only the end should be read, whatever the text's size."""
+    """Create events from text full of numbers. Only its end should be read, whatever its size."""
     small, large = (decode(SAYS % (b"Running test 2 of 1 " * (size // 20))) for size in (1_000_000, 10_000_000))
 
     def one() -> None:

@@ -22,7 +22,7 @@ from test_decode import feeding
 
 WANTED = {"result", "assistant"}
 ONLY = 'feed, only={"result", "assistant"}'
-#: How often the subject reads its input in a round. Reading it once takes too little time to measure.
+#: How many times the subject reads its input in a round. Reading it once takes too little time to measure.
 PASSES = 10
 
 Texts = dict[str, list[str]]

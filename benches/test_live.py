@@ -16,7 +16,7 @@ from floor import floor
 def each_of(
     lines: list[bytes], function: Callable[[bytes], object] | None, passes: int = workloads.PASSES
 ) -> Job | None:
-    """Return a job that calls a function with each line. It repeats a few lines, so that all are in the cache."""
+    """Return a job that calls a function with each line. It repeats a few lines, which all fit in the cache."""
     if function is None:
         return None
 

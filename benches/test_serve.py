@@ -52,7 +52,7 @@ def test_memory(contest: Contest, opened: tuple[serving.Served, serving.Served])
 
     def held(served: serving.Served) -> float:
         served.connect(1)
-        served.run(EVENTS, SESSIONS)  # a first run, so that one-time allocations do not count
+        served.run(EVENTS, SESSIONS)  # a first run: one-time allocations must not count
         before = served.resident
         served.connect(READERS)
         served.run(SESSIONS, SESSIONS)

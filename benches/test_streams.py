@@ -34,7 +34,7 @@ def turns(streams: int) -> list[list[bytes]]:
         data = b"".join(lines[(stream * 7 + at) % len(lines)] for at in range(count * CHUNK // 250))
         data = data[: data.rindex(b"\n", 0, count * CHUNK) + 1]
         found.append([data[at : at + CHUNK] for at in range(0, len(data), CHUNK)])
-    # Copy the chunks, so that they are in memory in the order in which they are fed, like chunks that were just read.
+    # Copy the chunks. They are then in memory in the order of feeding, like chunks that were just read.
     return [[bytes(bytearray(chunk)) for chunk in turn] for turn in zip(*found, strict=True)]
 
 

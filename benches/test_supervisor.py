@@ -48,7 +48,7 @@ def test_idle(contest: Contest, opened: Opener, sessions: int, attached: bool) -
 
     def held() -> float:
         supervisor = opened()
-        supervisor.open(10, attached=attached)  # a few sessions first, so that one-time allocations do not count
+        supervisor.open(10, attached=attached)  # a few sessions first: one-time allocations must not count
         before = supervisor.resident
         supervisor.open(sessions, attached=attached)
         return (supervisor.resident - before) / sessions

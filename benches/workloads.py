@@ -16,7 +16,7 @@ import recordings
 import traffic
 
 CHUNK = 64 * 1024
-#: How many different deltas an input has: half a megabyte, so that chunks are in the cache, as after a read.
+#: How many different deltas an input has: half a megabyte. Chunks are then in the cache, as after a read.
 DIFFERENT = 1_600
 #: How many times a round goes through the input.
 PASSES = 25

@@ -6,7 +6,7 @@ mkdir -p "$1/packages/state/lists/partial" "$1/packages/cache/archives/partial"
 cd "$1"
 folder=$(pwd)
 cd packages
-# Use separate package lists from the same mirror, so that the machine's own apt does not see arm64 packages.
+# Use separate package lists from the same mirror: the machine's own apt must not see arm64 packages.
 site=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Codename: bookworm' 'Created-By: Packages' | head -n 1)
 echo "deb [arch=arm64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site bookworm main" > sources.list
 apt() {

@@ -150,7 +150,7 @@ class Client:
     Args:
         kind: the method that the client runs.
         sessions: the sessions that the client uses; a reader has one.
-        path: the file to which the client writes what it received.
+        path: the file in which the client records its progress.
     """
 
     def __init__(self, serving: Serving, kind: str, sessions: list[str], path: Path) -> None:

@@ -2,7 +2,7 @@
 
 Each wheel is built twice, and both must have the same bytes. The first build is in this folder. The second is from the
 source distribution, as pip builds it on a system without a wheel: in another folder, with another home, another cargo
-home and another umask. On Linux zig links the native library, so that it runs with glibc 2.17 or newer (manylinux2014).
+home and another umask. On Linux zig links the native library, which then runs with glibc 2.17 or newer (manylinux2014).
 The kit is pure Python, and its wheel is for all systems. The archive of the folder ``protocol`` is also written to
 dist.
 """

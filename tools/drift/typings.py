@@ -52,7 +52,7 @@ WHOLE_NAMES = frozenset(name for names in WHOLE.values() for name in names)
 _PLAIN = {"string": "s", "number": 0.5, "boolean": True, "null": None, "undefined": None, "void": None}
 
 
-#: A node of tree-sitter's syntax tree. It is Any, so that type checkers do not need tree-sitter.
+#: A node of tree-sitter's syntax tree. It is Any, because type checkers must not need tree-sitter.
 Node: TypeAlias = Any
 
 

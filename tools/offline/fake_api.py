@@ -12,8 +12,8 @@ both: one for each attempt, and the last for all later attempts. The prompt of a
 that the CLI begins on its own, because a background task ended, continues the script of the last prompt.
 
 A `Reply` may have a *gate*: it waits until the test calls `FakeAPI.open`. With gates, two conversations that run at the
-same time always continue in the same order. A gate before the last piece of a text gives a test time to check the part
-before it.
+same time always continue in the same order. A gate before the last piece of a text block gives a test time to check the
+part before it.
 
 Ids contain the script's name and the step, so two runs of a script give the same bytes. Token counts are numbers of
 characters. Requests that select no script, such as the CLI's own questions, get a short harmless reply.

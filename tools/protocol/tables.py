@@ -78,7 +78,7 @@ def _attributes(cls: type) -> dict[str, str]:
 
 
 def run_table() -> dict[str, Any]:
-    """Return a prompt's states, the events that change the state, and the rules by which messages become events."""
+    """Return a prompt's states, the events that change the state, and the rules that turn messages into events."""
     text = inspect.cleandoc(run.__doc__ or "")
     about, table, rules = re.split(r"^=+ +=+$", text, flags=re.MULTILINE)
     states: dict[str, str] = {}

@@ -207,7 +207,7 @@ class Decoder(Generic[T]):
         # `_checked` were reported.
         self._returned = self._checked = 0
         self._in_turn = False
-        # The capsule by which the native `feed` finds this decoder's buffer. If None, it calls `feed` in Python.
+        # The native `feed` finds this decoder's buffer through this capsule. If None, it calls `feed` in Python.
         self._native_feeder: object = None
         if loads is None:
             self._native_feeder = self._lines.engine.new_feed(self._buffer.handle)

@@ -51,8 +51,8 @@ class Engine:
 
     #: Reads one line, with or without its line feed. Returns None if msgspec must decode it.
     read_line: Callable[[Any], Any]
-    #: Takes a line buffer's handle. Returns the object by which the native ``Decoder.feed`` finds the buffer and the
-    #: reader, or None if the Python method must feed the buffer.
+    #: Takes a line buffer's handle. Returns the object through which the native ``Decoder.feed`` finds the buffer and
+    #: the reader, or None if the Python method must feed the buffer.
     new_feed: Callable[[int], object]
     #: Makes the native ``decode`` use this reader.
     serve_decode: Callable[[], None]

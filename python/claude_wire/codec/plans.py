@@ -1,4 +1,4 @@
-"""Plans by which the native reader makes instances of the message classes.
+"""Plans from which the native reader makes instances of the message classes.
 
 A class's plan lists its keys. For each key it has the position of the value in an instance, the types of the value, and
 the value for an absent key: ``num_turns`` is an ``int``, is in word 5 of an instance, and is required. To find the
@@ -44,7 +44,7 @@ class Plans:
 
     Args:
         change_plan: adds to the reader's plan, see rust/src/ffi/python/plan.rs. Returns False if the reader is in use.
-        slots_of: returns the indexes of the words of an instance that refer to given objects.
+        slots_of: returns the indexes of the words of an instance that refer to the given objects.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ def _decode(line: Any, length: int, reply: Any) -> int:
 
 @functools.cache
 def _callback() -> Any:
-    # Never free the callback, because a stream may use it until the process ends. If it raises, cffi prints the
+    # Never free the callback, because a stream may use it until the process exits. If it raises, cffi prints the
     # exception, and the stream ends.
     return ffi.callback("int32_t(uint8_t *, uint64_t, void *)", _decode, error=-1)
 
@@ -144,7 +144,7 @@ def scan(
             are read in order.
         table: ``messages`` has a row for each line, ``blocks`` for each content block, ``usage`` for each assistant
             line with usage, ``results`` for each ``result`` and ``cost-state``.
-        columns: names of columns, in the wanted order; None: all columns. :func:`columns_of` lists them.
+        columns: names of columns, in the desired order; None: all columns. :func:`columns_of` lists them.
         only: the kinds of lines to read, as for :class:`~claude_wire.Decoder`. For a kind of transcripts write, for
             example, ``Kind("attachment")``. None: all kinds.
         strict: the first problem ends the stream. The consumer raises its own exception, with file, line and column.

@@ -97,7 +97,7 @@ class LineBuffer:
         if only is not None or coalesce:
             options |= _ONLY * (only is not None) | _COALESCE * coalesce | _PLAIN * plain
         checked(lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), options, names, len(names), handle))
-        #: The number by which native functions find the buffer.
+        #: The number that native functions use to find the buffer.
         self.handle: int = handle[0]
         self._counts = _NO_COUNTS
         # Frees the buffer when this object is collected; None after free(). weakref.finalize would take 1 µs and 500

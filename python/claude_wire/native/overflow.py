@@ -43,7 +43,7 @@ class DrainOptions:
     """What a drain does with unread bytes.
 
     Raises:
-        TypeError, ValueError: an option is out of range, or ``keep_last`` is given with an ``overflow``.
+        TypeError, ValueError: an option is out of range, or ``keep_last`` is combined with an ``overflow``.
         NotImplementedError: ``overflow`` is not ``"pause"``, and the system is not Linux.
     """
 

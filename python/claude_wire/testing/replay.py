@@ -26,7 +26,7 @@ class Replay:
 
     The child plays the recorded output. Where the recorded CLI got a prompt, a control request or a control response,
     the child waits until the host sends a line of the same kind, with any content. Its answers have the ids of the
-    live requests. It immediately answers a request that was not recorded at this place: with an answer to the same kind
+    live requests. It immediately answers a request that was not recorded at this point: with an answer to the same kind
     of request from elsewhere in the recording, or with an empty success. After its input ends, the child plays the rest
     without waiting.
 

@@ -23,7 +23,7 @@ class Expected(Line):
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
         self.live_identity: str = self.identity
-        #: Recorded hook id -> id of the live host's hook at the same place in ``initialize``.
+        #: Recorded hook id -> id of the live host's hook at the same position in ``initialize``.
         self.live_hooks: dict[str, str] = {}
         self.state: str = "waiting"
 
@@ -54,7 +54,7 @@ class Host:
         self._refuse = refuse
 
     def start(self) -> None:
-        """Start a reader thread, so that the host can keep sending while a full pipe blocks the player."""
+        """Start a reader thread. The host can then keep sending while a full pipe blocks the player."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:

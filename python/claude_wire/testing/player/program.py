@@ -193,7 +193,7 @@ class Player:
         return data
 
     def _answer(self, line: Line) -> None:
-        """Answer a request that was not recorded at this place.
+        """Answer a request that was not recorded at this point.
 
         The answer is a recorded answer to the same subtype, or an empty success.
         """
