@@ -28,9 +28,10 @@ NAME = "__agent__"
 def agent(script: str, flags: tuple[str, ...]) -> None:
     """Run an agent that a Python file defines.
 
-    A host starts this command instead of the CLI. It imports SCRIPT and runs NAME, which is an Agent or an answer
-    function. The default NAME is "agent" if SCRIPT has that name, else "answer". FLAGS are flags of the CLI. Standard
-    output is reserved for the agent's lines before SCRIPT is imported, so print() in SCRIPT cannot write between them.
+    A host starts this command instead of the CLI. The command imports SCRIPT and runs NAME, which is an Agent or an
+    answer function. The default NAME is "agent" if SCRIPT defines it, else "answer". FLAGS are flags of the CLI.
+    Standard output is reserved for the agent's lines before SCRIPT is imported, so print() in SCRIPT cannot write
+    between them.
 
     If the first line of a file is "#!/usr/bin/env -S claude-wire agent", any host can use the file as its CLI.
     """
@@ -51,7 +52,7 @@ def agent(script: str, flags: tuple[str, ...]) -> None:
 
 
 def _imported(path: str) -> ModuleType:
-    # Use a fixed name, because the name of the file may be that of a module which is already loaded, such as json.py.
+    # Use a fixed name, because a loaded module may have the name of the file, such as json.py.
     spec = importlib.util.spec_from_file_location(NAME, path, loader=SourceFileLoader(NAME, path))
     assert spec is not None
     assert spec.loader is not None

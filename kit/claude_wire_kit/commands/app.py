@@ -71,7 +71,7 @@ class _Commands(SuggestingGroup):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # click would exit with 1, and the shell expects the end by SIGPIPE
+        except BrokenPipeError:  # click would exit with 1, but the shell expects SIGPIPE
             return signals.end_by_sigpipe()
 
 

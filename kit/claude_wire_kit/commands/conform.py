@@ -18,7 +18,7 @@ from claude_wire_kit.conform.running import Expected, Outcome, Runner
 from claude_wire_kit.conform.scenarios import SCENARIOS
 from claude_wire_kit.terminal.columns import printed, terminal_width
 
-#: Maximum seconds after which Ctrl-C is noticed.
+#: Maximum number of seconds until Python notices Ctrl-C.
 SIGNAL_SECONDS = 0.5
 
 

@@ -30,7 +30,7 @@ SESSION = Path(__file__).with_name("data") / "session"
 #: The recording is repeated until the measurement has about this many bytes.
 RACE_BYTES = 20_000_000
 
-#: The measurement ends after this many rounds, or earlier after the first round at whose end RACE_SECONDS have passed.
+#: The measurement ends after this many rounds, or after the first round that ends later than RACE_SECONDS.
 MAX_ROUNDS = 5
 RACE_SECONDS = 5.0
 
@@ -41,8 +41,8 @@ def demo(no_bench: bool) -> None:
     """Talk to an agent, then measure decoders on a recording.
 
     The agent is a program of this package. It has no model, and needs no network and no account. It runs as a child
-    process, and fixes a bug of a small project in a temporary folder. Its permission questions are answered with yes.
-    "claude-wire serve --demo" runs the same agent in the browser, where you can talk to it.
+    process, and fixes a bug of a small project in a temporary folder. The demo answers its permission questions with
+    yes. "claude-wire serve --demo" runs the same agent in the browser, where you can talk to it.
     """
     console = Output()
     anyio.run(_converse, console)

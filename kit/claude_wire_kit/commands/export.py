@@ -49,9 +49,9 @@ def export(
 
     DIR gets the files part-00000.parquet and so on. With --by day, DIR gets a folder for each day, which DuckDB,
     polars, Spark and pyarrow can read as a partition. Times are in UTC. DIR appears when all files are complete; a
-    failed export leaves no files. Open a CSV in a spreadsheet with care: a text may begin with "=", as a formula does.
+    failed export leaves no files. Open a CSV in a spreadsheet with care: text may begin with "=", as a formula does.
 
-    With --since or --until, rows without a time are left out.
+    With --since or --until, rows without a time are omitted.
 
     Each thread keeps 16 MiB of lines in memory, or one longer line. --table answers keeps 0.3 KB for each answer.
 

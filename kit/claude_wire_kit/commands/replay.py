@@ -97,13 +97,13 @@ def replay(
     The player waits for the host where the recorded CLI waited: for one line of input for each recorded prompt, request
     and response. The ids may differ. When the input ends, the player writes the rest. The player does not wait if its
     input is a terminal. FLAGS are flags of the CLI: with --input-format stream-json, the player waits for a first
-    prompt, and ends when its input ends; with other flags only, it does not wait. The exit code is the recorded one.
+    prompt, and exits when its input ends; with other flags only, it does not wait. The exit code is the recorded one.
 
     A program from --script can replace the CLI of any host: give the host its path.
 
     BYTE and LINE are counted in the recorded standard output; LINE 1 is the first.
     """
-    # A script may later run without a terminal, even if it is written in one.
+    # A script may later run without a terminal, even if it was written in one.
     wait = not no_wait and (script is not None or not os.isatty(0))
     try:
         recorded = Recording.load(recording)
@@ -121,7 +121,7 @@ def replay(
 
 
 def _become(argv: list[str]) -> NoReturn:
-    """Replace this process by a command. On Windows, which cannot do that, run the command as a child and exit."""
+    """Replace this process with a command. On Windows, which cannot do that, run the command as a child and exit."""
     if os.name != "posix":
         sys.exit(subprocess.call(argv))
     os.execv(argv[0], argv)

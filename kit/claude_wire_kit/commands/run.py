@@ -59,9 +59,9 @@ def run(
     CLI may suggest permissions that last longer, each with a number; a number means y, and accepts the suggestion. If
     standard input or output is not a terminal, the answer to every question is no.
 
-    Ctrl-C interrupts the turn; a second Ctrl-C ends the CLI.
+    Ctrl-C interrupts the turn; a second Ctrl-C terminates the CLI.
 
-    With --attach, the prompt goes to a running session of a supervisor ("claude-wire supervisor"), which goes on
+    With --attach, the prompt goes to a running session of a supervisor ("claude-wire supervisor"), which continues
     afterwards. Ctrl-C interrupts the turn; a second Ctrl-C leaves the session.
 
     With --record, DIR gets everything that both sides wrote, byte for byte and with times: stdin.ndjson, stdout.ndjson,

@@ -197,5 +197,5 @@ def _row(label: str, match: _Match, columns: int) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a text with each run of white space replaced with one blank, safe to print."""
+    """Return text with each run of white space replaced with one space, safe to print."""
     return re.sub(r"\s+", " ", printable(text))

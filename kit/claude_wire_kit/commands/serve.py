@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: The default address to listen on.
 ADDRESS = "127.0.0.1"
 PORT = 8765
-#: Wait at most this many seconds for the supervisor of ``--demo`` to end.
+#: Wait at most this many seconds for the supervisor of ``--demo`` to exit.
 END_SECONDS = 10.0
 #: The first prompt of ``--demo``.
 GREETING = "Hello! What can you show me?"
@@ -104,7 +104,7 @@ def _config(path: str | None) -> Config:
 
 
 def _config_here(wanted: str) -> Config:
-    """Return the configuration without a file: sessions in the current folder, with the environment of this process."""
+    """Return the default configuration: sessions in the current folder, with the environment of this process."""
     from claude_wire_kit.web import Config, Profile
 
     try:
@@ -135,7 +135,7 @@ async def _begin_demo(state: StateFolder, config: Config) -> None:
 
 @contextmanager
 def _unwound() -> Generator[None]:
-    """Make SIGTERM and SIGHUP raise SystemExit in this block, so that its context managers end their processes."""
+    """Make SIGTERM and SIGHUP raise SystemExit in this block, so its context managers terminate their processes."""
 
     def leave(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_IGN)
@@ -155,7 +155,7 @@ def _unwound() -> Generator[None]:
 
 @contextmanager
 def _supervised(temporary: str) -> Generator[StateFolder]:
-    """Run a supervisor in the folder ``temporary``, and end it and its sessions when the block ends."""
+    """Run a supervisor in the folder ``temporary``, and stop it and its sessions when the block ends."""
     from claude_wire_kit.commands.supervisor.starting import in_background
 
     state = folder_of(os.path.join(temporary, "state"), makes=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-#: The exit code that shells report for a process that SIGINT ended.
+#: The exit code that shells report for a process that SIGINT terminated.
 INTERRUPTED = 128 + 2
 
 
@@ -13,7 +13,7 @@ def main() -> None:
     """Run the command with the process's arguments, and exit.
 
     The exit code is the subcommand's, 2 for wrong usage or output that cannot be written, 130 after Ctrl-C. If the
-    reader of its output has ended, the command ends by SIGPIPE, like other programs.
+    reader of its output has exited, the command terminates by SIGPIPE, like other programs.
     """
     _open_streams()
     try:
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Open standard streams that are closed on the null device.
+    """Open closed standard streams on the null device.
 
     Otherwise, the first files that the command opens would get the descriptors 0 to 2. Then a child process that writes
     to standard error would write into such a file.
@@ -35,7 +35,7 @@ def _open_streams() -> None:
         except OSError:
             # open() uses the lowest free descriptor, which is the closed stream's.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-            if number:  # sys.stdin stays None, so that reading a closed standard input is an error
+            if number:  # sys.stdin stays None, so reading a closed standard input is an error
                 setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open until exit
 
 

@@ -92,10 +92,10 @@ def stats_as_json(stats: Stats) -> dict[str, Any]:
         TOKENS: {"input_tokens": int, "output_tokens": int, "cache_read_input_tokens": int,
           "cache_creation_input_tokens": int}
 
-    ``lines`` leaves out blank lines; ``kinds`` includes ``invalid`` and ``blank``, so its bytes add up to ``bytes``.
+    ``lines`` excludes blank lines; ``kinds`` includes ``invalid`` and ``blank``, so its bytes add up to ``bytes``.
     ``unknown`` counts messages with anything that this version does not know. ``num_turns`` counts answers of the
     model. ``duration_ms`` adds up the turns, including the wait for permissions; ``duration_api_ms`` is a running
-    total, which in a resumed session includes the time before. Transcripts have no ``num_turns``, ``duration_ms`` and
+    total, which includes the time before a resume. Transcripts have no ``num_turns``, ``duration_ms`` and
     ``main_loop_tokens``. ``errors`` counts calls whose result is an error, including the ``denied``; an ``unanswered``
     call has no result. After 1,000 different names the rest is ``(others)``.
     """

@@ -34,7 +34,7 @@ except ModuleNotFoundError as _error:
 T = TypeVar("T")
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
-#: A thread reads this many bytes of the source files, makes a table of them, and writes it as one file.
+#: A thread reads this many bytes of the source files, makes a table from them, and writes it as one file.
 PART_BYTES = 16 * 1024 * 1024
 #: Maximum number of rows in one ``answers`` file.
 PART_ROWS = 100_000
@@ -68,7 +68,7 @@ def export(
     jobs: int = 1,
     on_part: Callable[[int, int], object] = lambda done, parts: None,
 ) -> Exported:
-    """Write a table of the lines in some files as files in a new folder.
+    """Read lines from files, and write a table of them as files in a new folder.
 
     The files are ``part-00000.parquet`` and so on, in the order of the lines. With ``by_day``, they are in a folder for
     each day, such as ``day=2026-11-23``. The export writes to a temporary folder, and renames it at the end. So an
@@ -80,7 +80,7 @@ def export(
         table: a table of :func:`claude_wire.columns.scan`, or ``answers``: ``usage`` with one row for each answer.
         format: ``parquet`` or ``csv``.
         zone: the name of the time zone for the days.
-        within: write only rows from the first time on, and before the second time. None for no limit.
+        within: write only rows at or after the first time and before the second. None for no limit.
         jobs: the number of threads. Each keeps 16 MiB of lines in memory, or one longer line. The table ``answers``
             also keeps 0.3 KB for each answer.
         on_part: called after each part, with the number of parts read so far and of all parts.
@@ -206,7 +206,7 @@ def _pieces(stream: Any) -> Iterator[Table]:
 
 
 class _Writer:
-    """Writes tables as files in a folder, split by day if asked to."""
+    """Writes tables as files in a folder, split by day if requested."""
 
     def __init__(
         self, folder: str, format: str, zone: str | None, within: tuple[datetime | None, datetime | None]
@@ -231,7 +231,7 @@ class _Writer:
         return len(table), files
 
     def _limited(self, table: Table) -> Table:
-        """Leave out rows outside of ``within``, and with a limit also rows without a time."""
+        """Drop rows outside ``within``. If it has a limit, also drop rows without a time."""
         for moment, is_in in zip(self._within, (_compute.greater_equal, _compute.less), strict=True):
             if moment is not None:
                 table = table.filter(is_in(table["timestamp"], pyarrow.scalar(moment, pyarrow.timestamp("us", "UTC"))))

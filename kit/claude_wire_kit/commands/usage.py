@@ -23,7 +23,7 @@ COUNTS = (
     *("answers", "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m"),
     *("cache_creation_1h", "cache_read_input_tokens"),
 )
-#: A note below the table that says which usage is missing in the numbers.
+#: A note below the table that says which usage is missing from the numbers.
 LEFT_OUT = (
     "Transcripts do not contain the CLI's own requests (compaction, titles, suggestions), and answers that a killed "
     "process had not written yet."

@@ -1,1 +1,1 @@
-"""Check a host, written in any language, in the scenarios of ``claude-wire conform``. Each has its own agent."""
+"""Check a host, in any language, in the scenarios of ``claude-wire conform``. Each scenario has its own agent."""

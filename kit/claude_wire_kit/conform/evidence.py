@@ -73,7 +73,7 @@ class Evidence:
 
     @property
     def wrong_lines(self) -> list[bytes]:
-        """The lines that the host should not have printed, because they are not of :data:`PRINTED`."""
+        """The lines that the host should not have printed, because they do not match :data:`PRINTED`."""
         return self._lines[1]
 
     def of(self, kind: str) -> list[Object]:
@@ -89,7 +89,7 @@ class Evidence:
 
     @cached_property
     def sent_lines(self) -> list[bytes]:
-        """The lines that the host wrote to the agent, without blank ones."""
+        """The lines that the host wrote to the agent, except blank ones."""
         return [line for line in self._recorded.stdin.split(b"\n") if line.strip()]
 
     @cached_property
@@ -135,7 +135,7 @@ class Evidence:
 
     @property
     def end(self) -> Object:
-        """The agent's exit code ``rc``, and ``input_ended``. Empty if the agent was killed or did not end."""
+        """The agent's exit code ``rc``, and ``input_ended``. Empty if the agent was killed or did not exit."""
         return _object(self._recorded.files.get("exit.json", b"")) or {}
 
     # --- in words

@@ -132,7 +132,7 @@ async def background(turn: Turn, wire: Wire) -> None:
 
 
 def _result(turn: Turn, text: str) -> ResultSuccess:
-    """Return a result that a play sends itself. Otherwise the agent sends one when the play returns."""
+    """Return a result for a play that sends the result itself. Otherwise the agent sends one when the play returns."""
     return ResultSuccess(
         is_error=False,
         result=text,
@@ -321,7 +321,7 @@ async def no_line_feed(turn: Turn, wire: Wire) -> None:
     wire.exit(0)
 
 
-# --- how agents end
+# --- how agents exit
 
 
 def exits(code: int) -> Play:

@@ -169,7 +169,7 @@ def half_text(seen: Evidence) -> str | None:
 
 
 def _paired(text: str) -> str:
-    """Join surrogates that make one character together, and replace the others with U+FFFD."""
+    """Join surrogate pairs, and replace lone surrogates with U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -192,7 +192,8 @@ def tool_results(seen: Evidence, *wanted: tuple[str | None, bool], of: Sequence[
     Args:
         seen: what the host did.
         wanted: the text and ``is_error`` of each result. None allows any text.
-        of: the index of the tool use that each result belongs to. By default the results are in the order of the uses.
+        of: the index of the tool use that each result belongs to. By default the results are in the order of the tool
+            uses.
     """
     found = seen.of("tool_result")
     contents = [[_plain(line["content"]), bool(line.get("is_error"))] for line in found]

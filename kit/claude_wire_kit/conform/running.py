@@ -22,7 +22,7 @@ from claude_wire_kit.conform.scenarios import Scenario
 
 #: The environment variables with the path of the host's CLI, and with its task.
 CLI, TASK = "CLAUDE_WIRE_CONFORM_CLI", "CLAUDE_WIRE_CONFORM_TASK"
-#: How many seconds the agent may keep running after its host ended.
+#: How many seconds the agent may keep running after its host has exited.
 LAST_SECONDS = 5.0
 #: How many bytes to keep from the end of the host's standard error.
 STDERR_BYTES = 4000
@@ -107,7 +107,7 @@ class Runner:
             seen = self._seen(scenario, Path(folder))
             if self._keep is not None and seen.recording is not None:
                 seen.recording.save(os.path.join(self._keep, scenario.name))
-        # If the host did not start the agent, check only the first rule, which says so.
+        # If the host did not start the agent, check only the first rule: the host starts the agent.
         rules = scenario.rules if seen.recording is not None else scenario.rules[:1]
         reasons = self._expected.get(scenario.name, {})
         return Outcome(scenario, seen, [Finding(rule, rule.check(seen), reasons.get(rule.name)) for rule in rules])
@@ -166,7 +166,7 @@ def _store_session(config: Path, id: str) -> None:
 
 
 def _end(record: Path, seconds: float) -> None:
-    """Wait until the agent ends. Kill it if it is still running after ``seconds``."""
+    """Wait until the agent exits. Kill it if it is still running after ``seconds``."""
     command, ended = record / "cmd.json", record / "exit.json"
     if not command.exists():
         return

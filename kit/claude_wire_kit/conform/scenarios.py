@@ -43,7 +43,7 @@ class Scenario:
         task: what the host is asked to do, as docs/how-to/conform.md specifies.
         own: the rules of this scenario, besides those of every scenario.
         fails: True if the host must or may report an error.
-        exits: True if the agent ends by itself, before its host ends it.
+        exits: True if the agent exits by itself, before its host stops it.
         lingers: True if the agent keeps running after the end of its input.
     """
 
@@ -59,7 +59,7 @@ class Scenario:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """All rules: first those that every scenario has, then its own."""
+        """All rules: first those of every scenario, then those of this scenario."""
         return (*self._common(), *self.own)
 
     def _common(self) -> Iterator[Rule]:

@@ -30,16 +30,16 @@ Sent = dict[str, Any]
 
 
 class Wire(ByteSendStream):
-    """The standard streams of the agent. Lines of the host come from :meth:`receive`; :meth:`send` writes to the host.
+    """The standard streams of the agent. :meth:`receive` yields the host's lines; :meth:`send` writes to the host.
 
     Args:
         folder: the folder for the recording.
-        flags: the flags with which the host started the agent.
+        flags: the flags that the host passed to the agent.
     """
 
     def __init__(self, folder: str, flags: Sequence[str]) -> None:
         self._stdin, self._stdout = take_standard_streams()
-        # These files are not buffered, so that they are complete even if the agent is killed.
+        # These files are not buffered, so they are complete even if the agent is killed.
         names = ("stdin.ndjson", "stdout.ndjson", "order.jsonl")
         self._files = {name: os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT, 0o600) for name in names}
         # Direction -> the number of bytes of the unfinished line.
@@ -50,7 +50,7 @@ class Wire(ByteSendStream):
         self._raw: list[tuple[bytes, anyio.Event]] = []
         #: The lines that the host has sent, decoded. A line that is not a JSON object is ``{}``.
         self.sent: list[Sent] = []
-        #: True once the host ended the agent's input.
+        #: True once the host has closed the agent's input.
         self.input_ended: bool = False
         #: How many seconds the agent keeps running after the end of its input.
         self.linger: float = 0.0
@@ -131,10 +131,10 @@ class Wire(ByteSendStream):
             self._keep("stdout.ndjson", "out", data)
 
     async def aclose(self) -> None:
-        """Do nothing: the streams are closed when the process ends."""
+        """Do nothing: the streams are closed when the process exits."""
 
     def exit(self, code: int) -> NoReturn:
-        """End the process immediately, with this exit code."""
+        """Exit immediately, with this exit code."""
         sys.stderr.flush()
         self._save("exit.json", {"rc": code, "input_ended": self.input_ended})
         os._exit(code)

@@ -1,6 +1,6 @@
 """Limit the size of an event for a browser, because tool inputs and results may be very large.
 
-Of a long text, the beginning and the end remain. A note between them counts the characters that were left out.
+Long text keeps its beginning and its end. A note between them counts the omitted characters.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from claude_wire_kit.events.events import Notice, Operation, Part, UiEvent, User
 
 #: The number of characters that long text keeps at its beginning, and at its end.
 HEAD_CHARS, TAIL_CHARS = 60_000, 40_000
-#: Maximum number of characters in all texts of an event. Texts above it are left out.
+#: Maximum number of characters in all texts of an event. Text above this limit is omitted.
 EVENT_CHARS = 400_000
-#: Maximum number of base64 characters in all pictures of an event. Pictures above it are left out.
+#: Maximum number of base64 characters in all pictures of an event. Pictures above this limit are omitted.
 PICTURE_CHARS = 2_000_000
 #: Limits for a tool's input: the members of each list and object, and the depth of nesting.
 MAX_MEMBERS, MAX_DEPTH = 200, 20
@@ -26,7 +26,7 @@ MAX_MEMBERS, MAX_DEPTH = 200, 20
 def bounded(event: UiEvent) -> UiEvent:
     """Cut the texts, lists and pictures of an event to the limits of this module.
 
-    The input of a permission question stays whole, because a person decides on it.
+    The input of a permission question stays whole, because a person must see all of it to decide.
     """
     budget = _Budget()
     match event:

@@ -245,7 +245,7 @@ class Bridge:
     def _asked_in(self, asked: m.CanUseToolRequest) -> dict[str, Any]:
         """Return the fields that name a question's conversation.
 
-        The question does not name its conversation. Take that of its tool call, or else the latest conversation.
+        The question does not name its conversation. Use the conversation of its tool call, or else the latest one.
         """
         place = None if asked.tool_use_id is None else self._work.operations.find(short_id(asked.tool_use_id))
         found = self._latest if place is None else self._conversations[place[0]]
@@ -281,7 +281,7 @@ class Bridge:
     def _block(
         self, block: m.ContentBlock, message: m.AssistantMessage, agent: str | None, to: Conversation, events: Events
     ) -> None:
-        """Add the events of a content block other than a text, a call or a result."""
+        """Add the events of a content block other than text, a call or a result."""
         if isinstance(block, m.ThinkingBlock):
             id = to.finish(agent, message.message.id, "thinking")
             events.append(Thinking(content=block.thinking, id=id, agentId=agent, **to.fields))
@@ -615,7 +615,7 @@ def _tokens(used: m.Usage | None) -> Tokens | None:
 
 
 def _take(text: str, *known: deque[Key]) -> bool:
-    """Remove a text from the first queue that contains it. Returns False if no queue contains it."""
+    """Remove text from the first queue that contains it. Returns False if no queue contains it."""
     key = key_of(text)
     found = next((keys for keys in known if key in keys), None)
     if found is not None:

@@ -34,7 +34,7 @@ def has_content(parts: Iterable[Part]) -> bool:
 
 
 def text_of(parts: Iterable[Part] | None) -> str:
-    """Join parts into one text. Parts without text become ``[name]``. Escape the result before printing."""
+    """Join parts into one string. Parts without text become ``[name]``. Escape the result before printing."""
     return "\n".join(f"[{part.name}]" if part.text is None else part.text for part in parts or ())
 
 

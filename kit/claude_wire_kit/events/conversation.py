@@ -80,10 +80,10 @@ class Conversation:
     def read_progress(
         self, text: str, rules: tuple[ProgressRule, ...], events: list[UiEvent], *, follows: bool = False
     ) -> None:
-        """Add the event for progress that a text mentions.
+        """Add the event for progress mentioned in text.
 
         Args:
-            follows: leave out the conversation's id, because the event directly follows the event of the text.
+            follows: omit the conversation's id, because the event directly follows the event of the text.
         """
         step = None if self._structured else find_step(text, rules)
         if step is not None:

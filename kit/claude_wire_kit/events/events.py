@@ -249,7 +249,7 @@ class PermissionCancelled(_Event, tag="permission_cancelled", kw_only=True, froz
 
 
 class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
-    """A turn ended. The run ended, too, unless ``background`` is set.
+    """A turn ended. The run also ended, unless ``background`` is set.
 
     ``costUsd`` is the cost of this turn in US dollars. ``turns`` counts the model's answers in the turn. ``error`` says
     what went wrong if ``ok`` is false. ``background`` counts the subagents that are still working in the background.

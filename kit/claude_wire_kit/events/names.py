@@ -12,7 +12,7 @@ from claude_wire.transcripts import AttachmentRecord, Record, SystemRecord
 
 
 def tag(value: msgspec.Struct | messages.Unknown) -> str:
-    """Return the tag of a union member as received, or an empty text. Untrusted input: escape it before printing."""
+    """Return the tag of a union member as received, or an empty string. Untrusted input: escape it before printing."""
     if isinstance(value, messages.Unknown):
         return value.type or ""
     found = type(value).__struct_config__.tag

@@ -61,7 +61,7 @@ class Operations:
         """End a call if it is open, and yield the event. A failed call that was denied ends as ``denied``.
 
         Args:
-            result: an operation with the details of the result. With it, a call that is not open gets an event, too.
+            result: an operation with the details of the result. With it, a call that is not open also gets an event.
         """
         operation = self._open.pop(place, None)
         if operation is not None:

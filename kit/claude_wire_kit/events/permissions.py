@@ -38,8 +38,8 @@ from claude_wire_kit.events.tools import call_name
 MAX_QUESTIONS = 1024
 MAX_QUESTION_BYTES = 16 * 1024 * 1024
 
-#: The size that a question counts as if its input is nested too deeply for JSON. It is above the limit, so the question
-#: is dropped. Its answer could not be encoded.
+#: The assumed size of a question whose input is nested too deeply for JSON. It is above the limit, so the question is
+#: dropped. Its answer could not be encoded.
 TOO_DEEP = 1 << 62
 
 #: The id of a request as received.
@@ -254,7 +254,7 @@ def _size(asked: CanUseToolRequest | PermissionRequestMessage, id: RequestId) ->
 
 
 def suggestion(update: PermissionUpdate) -> str:
-    """Describe a permission update on one line. The text is not cut, because a person decides on it."""
+    """Describe a permission update on one line. The text is not cut, because a person must see all of it."""
     match update:
         case AddRules(rules=rules, behavior=behavior, destination=destination):
             text = f"{behavior} {_rules(rules)}"

@@ -17,7 +17,7 @@ class Step(NamedTuple):
     """A step that a rule found.
 
     Attributes:
-        at: the offset in the text, in characters. Of several steps in a text, the last one counts.
+        at: the offset in the text, in characters. If there are several steps, the last one counts.
         name: the name of the work, such as ``Running tests``.
         completed: how many steps are done, from 0 to ``total``.
         total: how many steps there are, at least 1.
@@ -29,10 +29,10 @@ class Step(NamedTuple):
     total: int
 
 
-#: Returns the steps in a text, in any order. A step counts only if 0 <= ``completed`` <= ``total`` and ``total`` > 0.
+#: Returns the steps in text, in any order. A step counts only if 0 <= ``completed`` <= ``total`` and ``total`` > 0.
 ProgressRule: TypeAlias = Callable[[str], Iterable[Step]]
 
-#: The rules read at most this many characters, at the end of a text. So even a hostile text takes at most 0.2 s.
+#: The rules read at most this many characters, at the end of the text. So even hostile text takes at most 0.2 s.
 MAX_READ = 128 * 1024
 #: Maximum number of characters in a step's name.
 NAME_CHARS = 80
@@ -101,7 +101,7 @@ _AROUND = " \t\r:;,.*_>\"'()“”" + "".join(_DASHES)
 
 
 def find_step(text: str, rules: Iterable[ProgressRule]) -> Step | None:
-    """Return the last valid step that the rules find in a text, outside of code; None if they find no step.
+    """Return the last valid step that the rules find in text, outside code; None if they find no step.
 
     The rules read only the last :data:`MAX_READ` characters.
     """
@@ -178,7 +178,7 @@ def percentages(text: str) -> Iterator[Step]:
 
 
 def numbers_in_brackets(text: str) -> Iterator[Step]:
-    """Find "[5/20] Building", which build tools print. Leave out "[05/20]" and "[5/2024]", which look like dates."""
+    """Find "[5/20] Building", which build tools print. Skip "[05/20]" and "[5/2024]", which look like dates."""
     for match in _BRACKETS.finditer(text):
         completed, total = int(match[1]), int(match[2])
         if str(completed) != match[1] or str(total) != match[2] or (completed <= 12 and 1900 <= total <= 2100):

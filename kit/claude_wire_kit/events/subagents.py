@@ -91,7 +91,7 @@ class _Subagent:
 class Subagents:
     """The running subagents of all conversations, in the order in which they started.
 
-    When a subagent ends, its open operations end, too.
+    When a subagent ends, its open operations also end.
     """
 
     def __init__(self, operations: Operations) -> None:
@@ -172,7 +172,7 @@ class Subagents:
 
 
 def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
-    """Find the subagents that a text names, and their status according to the text.
+    """Find the subagents that the text names, and their status according to the text.
 
     Used for agents whose messages do not report subagents. A name after "subagent" must be in quotation marks, be a
     number, or contain a capital letter, a digit, a hyphen or an underscore. A name before "agent" must be in quotation

@@ -14,7 +14,7 @@ from claude_wire_kit.html.markup import Box, clock, inline, parts_markup, rows
 from claude_wire_kit.terminal.calls import call_lines
 from claude_wire_kit.terminal.excerpts import Cut
 
-#: How much of a tool's input is shown: the lines of a text, the characters of a line, and the fields of an object.
+#: How much of a tool's input is shown: the lines of text, the characters of a line, and the fields of an object.
 INPUT: Cut = (2000, 20_000, 200)
 
 #: Calls of subagents are shown inside the subagent's call up to this depth. Deeper ones are not nested further.

@@ -29,7 +29,7 @@ _TASK = re.compile(r"\[([ xX])\] ")
 
 
 def markdown(text: str) -> str:
-    """Convert a text to HTML. The caller must first replace characters that must not be on the page."""
+    """Convert Markdown to HTML. The caller must first replace characters that must not be on the page."""
     return str(_parser().render(text))
 
 

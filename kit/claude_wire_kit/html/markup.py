@@ -1,6 +1,6 @@
 """Convert text that others wrote to safe HTML: escaped, cut and folded. The page's size is limited.
 
-No text can add an element or an attribute to the page. Control characters and direction marks are shown as escapes like
+Text cannot add an element or an attribute to the page. Control characters and direction marks are shown as escapes like
 ``\\x1b``.
 """
 
@@ -15,17 +15,17 @@ from claude_wire.support import prose as readable
 from claude_wire_kit.events.events import Part
 from claude_wire_kit.html.markdown import markdown
 
-#: A page has at most this many characters. Parts that do not fit are left out and counted.
+#: A page has at most this many characters. Parts that do not fit are omitted and counted.
 MAX_CHARS = 32 * 1024 * 1024
 
-#: At most this many characters of a text are shown.
+#: Longer text is cut to this many characters.
 TEXT_CHARS = 100_000
 
-#: A text with at least twice ``OPEN_LINES`` lines, or with more than ``OPEN_CHARS`` characters, is folded. At most this
+#: Text with at least twice ``OPEN_LINES`` lines, or with more than ``OPEN_CHARS`` characters, is folded. At most this
 #: many lines and characters of it are shown above the fold.
 OPEN_LINES, OPEN_CHARS = 16, 4000
 
-#: Maximum number of base64 characters in a picture. Of a larger picture, the page shows only the type and the size.
+#: Maximum number of base64 characters in a picture. The page shows only the type and the size of a larger picture.
 PICTURE_CHARS = 2_000_000
 
 #: What a part of the page costs, in characters, besides its text.
@@ -52,7 +52,7 @@ class Budget:
     def take(self, chars: int) -> bool:
         """Subtract a part of this many characters. Return False if it does not fit."""
         chars += PART_CHARS
-        if self.left_out or chars > self._left:  # after the first part that was left out, nothing is added
+        if self.left_out or chars > self._left:  # after the first omitted part, nothing is added
             self.left_out += 1
             return False
         self._left -= chars
@@ -103,7 +103,7 @@ class Box:
 
 
 def inline(text: str, most: int = 200) -> str:
-    """Return a text on one line and cut, in an element that keeps its direction from affecting the text around it."""
+    """Return text on one line and cut, in an element that isolates its writing direction from the text around it."""
     line = readable(text[: most + 1].strip(), keep=KEPT).replace("\n", " ")
     return f"<bdi>{escape(line if len(line) <= most else line[: most - 1] + '…')}</bdi>"
 
@@ -114,7 +114,7 @@ def rows(lines: Iterable[str], kind: str = "") -> str:
 
 
 def folded(text: str, kind: str = "") -> str:
-    """Return a text with its lines unchanged. The end of a long text is folded, and a very long text is cut."""
+    """Return text with its lines unchanged. The end of long text is folded, and very long text is cut."""
     shown = _shown(text).rstrip("\n")
     at = _opening(shown)
     markup = _pre(shown[:at], kind)
@@ -124,7 +124,7 @@ def folded(text: str, kind: str = "") -> str:
 
 
 def prose(text: str) -> str:
-    """Return a text of the conversation, which is Markdown. A very long text is cut."""
+    """Convert Markdown text from the conversation to HTML. Very long text is cut."""
     # Control characters are replaced again in the HTML, because Markdown can write them as, for example, "&#x202e;".
     markup = readable(markdown(_shown(text)), keep=KEPT)
     return f"<div class=markdown>{markup}</div>{_left_out(text)}"
@@ -140,7 +140,7 @@ def _left_out(text: str) -> str:
 
 
 def _opening(text: str) -> int:
-    """Return the index in a text at which its folded part begins."""
+    """Return the index at which the folded part of the text begins."""
     if len(text) <= OPEN_CHARS and text.count("\n") < OPEN_LINES * 2:
         return len(text)
     at = -1
@@ -170,7 +170,7 @@ def _row(line: str) -> str:
 
 
 def picture(media_type: str, data: str) -> str:
-    """Return a picture; only its type and size if it is too large, invalid, or not of a type in ``_PICTURES``."""
+    """Return a picture, or only its type and size if it is too large, invalid, or not of a type in ``_PICTURES``."""
     if media_type in _PICTURES and len(data) <= PICTURE_CHARS and _BASE64.fullmatch(data):
         return f'<img alt="A picture of the conversation" src="data:{media_type};base64,{data}">'
     return f"<p class=cut>[{inline(media_type)}, {len(data):,} characters of base64]</p>"

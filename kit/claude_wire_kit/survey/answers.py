@@ -17,7 +17,7 @@ from claude_wire_kit.survey.fields import INDEX, Finding, Found, found_in_value
 REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
     str(cls.__struct_config__.tag): cls for cls in get_args(ControlRequestPayload)
 }
-#: Maximum number of requests to remember, the newest, and maximum length of their ids. No host uses longer ids.
+#: Maximum number of remembered requests (the newest), and maximum length of their ids. No host uses longer ids.
 MAX_ASKED, MAX_ID = 1000, 200
 
 

@@ -74,7 +74,7 @@ class Summary:
             self.more += seen.times
 
     def add(self, other: Summary) -> None:
-        """Add the summary of another stream, after this one."""
+        """Add the summary of a later stream."""
         self.bytes += other.bytes
         self.messages += other.messages
         self.invalid += other.invalid
@@ -108,13 +108,13 @@ class Survey:
         self._source = source
         self._on_invalid = on_invalid
         # Each line is decoded twice, to a message and to a dict, to compare the two. Each of these decoders returns one
-        # value for each line that is not blank. The lines are split before, because decoders do not number messages.
+        # value for each line that is not blank. Lines are split first, because decoders do not number messages.
         self._splitter = LineSplitter(max_line_bytes=max_line_bytes, keepends=True)
         self._messages = decoder_for("stream", max_line_bytes=max_line_bytes)
         self._objects = Decoder(dict, max_line_bytes=max_line_bytes)
         self._requests = Requests()
         self._line_number = 0
-        # The number of bytes that `_messages` did not get, because the line was too long, or was before that decoder.
+        # The number of bytes in lines that `_messages` did not get: too long, or read by the previous decoder.
         self._long_bytes = 0
 
     def feed(self, data: bytes) -> None:
@@ -123,7 +123,7 @@ class Survey:
         self._take(partial(self._splitter.feed, data))
 
     def sent(self, line: bytes) -> None:
-        """Read a line that was sent the other way. It is not counted, but later lines may answer a request in it."""
+        """Read a line sent in the other direction. It is not counted, but later lines may answer a request in it."""
         with suppress(InvalidLineError):
             message = decode(line)
             if isinstance(message, ControlRequest):

@@ -40,8 +40,8 @@ _WHAT: dict[type[messages.Unknown], str] = {
     messages.UnknownHookInput: "hook event",
 }
 
-#: The index of a list's item in the ``reason`` of an unknown value. It is removed, so that all items of a list make the
-#: same finding.
+#: The index of a list's item in the ``reason`` of an unknown value. It is removed, so all items of a list make the same
+#: finding.
 INDEX = re.compile(r"\[\d+\]")
 
 
@@ -81,7 +81,7 @@ def found_in(plain: dict[str, Any], message: Message | Record) -> Iterator[Found
     if isinstance(message, messages.UnknownMessage):
         yield Found(_unknown_message(message), plain, None, plain)
         return
-    if type(message) is messages.ResultMessage:  # the class for all subtypes that have no class of their own
+    if type(message) is messages.ResultMessage:  # the class for all subtypes without their own class
         finding = Finding("subtype", one_line(message.subtype or ""), "result", "unknown subtype")
         yield Found(finding, plain, None, plain)
     yield from _in_struct(plain, message, _root(message))
@@ -105,7 +105,7 @@ def _unknown_message(message: messages.UnknownMessage) -> Finding:
 class _Shape(NamedTuple):
     """The keys and parts of a Struct class that the comparison needs."""
 
-    #: All known keys of its JSON objects.
+    #: All known keys in JSON objects of the class.
     keys: frozenset[str]
     #: The fields that may contain another Struct, as (key in the JSON, attribute).
     parts: tuple[tuple[str, str], ...]

@@ -25,7 +25,7 @@ class Way(NamedTuple):
     """A way to decode a stream."""
 
     name: str
-    #: Decodes all of the bytes and returns the number of messages, of which it keeps none.
+    #: Decodes all of the bytes, and returns the number of messages without keeping them.
     decode: Callable[[bytes], int]
 
 

@@ -20,15 +20,15 @@ Role: TypeAlias = Literal["user", "assistant", "thinking", "tool"]
 #: Maximum number of calls in a file whose tool name is remembered, to return it with the result.
 MAX_CALLS = 10_000
 
-#: Bytes are searched in a file in blocks of this size.
+#: A file is searched in blocks of this many bytes.
 BLOCK_BYTES = 1 << 20
 
-#: Only characters that JSON does not escape, and that have no special meaning in a regular expression.
+#: Matches characters that JSON does not escape and that have no special meaning in a regular expression.
 _PLAIN = re.compile(r"[A-Za-z0-9 _,:;@=~-]+")
 
 
 class Said(NamedTuple):
-    """A part of a conversation: a text, thinking, or the input or result of a tool."""
+    """A part of a conversation: text, thinking, or the input or result of a tool."""
 
     role: Role
     #: The tool's name. None if this is not an input or a result, or if the result's call is not in the file.
@@ -44,7 +44,7 @@ class Pattern(NamedTuple):
 
     @classmethod
     def of(cls, text: str, *, fixed: bool = False, ignore_case: bool = False) -> Pattern:
-        """Compile a regular expression, or with ``fixed`` a plain text.
+        """Compile a regular expression, or with ``fixed`` plain text.
 
         Raises:
             ValueError: the pattern is invalid.

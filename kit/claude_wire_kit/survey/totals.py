@@ -112,7 +112,7 @@ class Tally:
     def __init__(self, dialect: LineDialect = "stream", max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
         self._stats = Stats(transcripts=int(dialect == "transcript"))
         self._decoder = decoder_for(dialect, max_line_bytes=max_line_bytes)
-        # The number of bytes so far of the line that is being fed.
+        # The number of bytes fed so far of the current line.
         self._line_bytes = 0
         self._run = Run()
         self._usage = UsageMeter()
@@ -123,7 +123,7 @@ class Tally:
 
     def feed(self, data: bytes) -> None:
         """Add up the next bytes of the stream."""
-        # The decoder is fed at most one line at a time, so that the size of each message is known.
+        # The decoder is fed at most one line per call, because each message is counted with its size.
         for piece in io.BytesIO(data):
             self._line_bytes += len(piece)
             messages = self._decoder.feed(piece)
@@ -196,7 +196,7 @@ class Tally:
             _named(self._stats.tools, self._waiting.pop(oldest), Tool).unanswered += 1
 
     def _answer(self, result: Any) -> None:
-        """Count ``result`` if it is the result of a call, which it is not if it has no ``tool_use_id``."""
+        """Count ``result`` if it is the result of a call. Without a ``tool_use_id``, it is not one."""
         name = self._waiting.pop(getattr(result, "tool_use_id", None) or "", None)
         if name is None:
             return

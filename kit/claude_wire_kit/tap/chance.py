@@ -29,7 +29,7 @@ _READABLE = re.compile(r"[\x20-\x7e\t\r\n]{6,}")
 
 
 def looks_random(word: str) -> bool:
-    """Return True if small letters, capitals and digits alternate in a word as often as in a random key."""
+    """Return True if lower-case letters, capitals and digits alternate in a word as often as in a random key."""
     return any(map(_run_looks_random, _RUN.findall(word))) or (len(word) >= 20 and _changes_often(word))
 
 
@@ -43,7 +43,7 @@ def _run_looks_random(run: str) -> bool:
     lowered = run.lower()
     if digits and not lowered.strip("0123456789abcdef"):  # hex; a short one may be the name of a commit
         return size >= 20 and digits >= 3
-    if run != lowered and run != run.upper():  # small letters and capitals
+    if run != lowered and run != run.upper():  # lower-case letters and capitals
         if not digits:
             return size >= 24 and parts >= size / 2.6
         return parts >= size / (3 if size >= 20 else 2.8 if size >= 16 else 2.2 if digits >= 2 else 0.1)

@@ -49,7 +49,7 @@ def unescape(text: str) -> str:
 
 
 def is_quoted_printable(text: str) -> bool:
-    """Return True if a text may be quoted-printable. Also True for a URL such as ``?v=20``."""
+    """Return True if the text may be quoted-printable. Also return True for a URL such as ``?v=20``."""
     return "=" in text and _QUOTED_PRINTABLE.search(text) is not None
 
 
@@ -59,7 +59,7 @@ def unescape_printable(text: str) -> str:
 
 
 def changed_parts(text: str) -> Iterator[str]:
-    """Yield the parts of a text that :func:`unescape_printable` changes: consecutive lines, with one line before and
+    """Yield the parts of the text that :func:`unescape_printable` changes: consecutive lines, with one line before and
     after them.
     """
     if not _TRIGGER.search(text):
@@ -80,12 +80,12 @@ def changed_parts(text: str) -> Iterator[str]:
 
 
 def has_seams(text: str) -> bool:
-    """Return True if :func:`join_tokens` may change a text."""
+    """Return True if :func:`join_tokens` may change the text."""
     return "\n" in text or '"' in text or "'" in text
 
 
 def remove_seams(text: str) -> str:
-    """Return a text in lower case, without all characters that may be between two parts of a token."""
+    """Return the text in lower case, without all characters that may be between two parts of a token."""
     return text.lower().translate(_SQUEEZE)
 
 

@@ -129,7 +129,7 @@ def is_plain_value(value: str, name: str = "") -> bool:
     )
 
 
-# --- in a text --------------------------------------------------------------------------------------------------------
+# --- in text ----------------------------------------------------------------------------------------------------------
 
 #: Maximum number of characters in a name.
 MAX_NAME = 80
@@ -211,7 +211,7 @@ _COUNT = re.compile(r"[\d_.,^*kKMG~ ]{1,16}[\s,;:)\]}]*")
 
 
 def named_secrets(text: str) -> list[tuple[int, int]]:
-    """Find the values of secret names in a text. Returns their (begin, end) positions, in order."""
+    """Find the values of secret names in text. Returns their (begin, end) positions, in order."""
     lowered = text.lower()
     # The positions in the lower-case text are only valid in the text if both have the same length.
     hits = _STEM.finditer(lowered) if len(lowered) == len(text) else _ANY_STEM.finditer(text)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.tap.recording import Recording
 
-#: Maximum bytes of output that the host did not read yet. Above it the CLI waits, as with a full pipe.
+#: Maximum bytes of output that the host has not read yet. Above it the CLI waits, as with a full pipe.
 QUEUE_BYTES = 256 * 1024 * 1024
 #: If the host reads nothing for this many seconds, the tap reads the CLI's output into memory.
 RESCUE_SECONDS = 0.01
@@ -59,7 +59,8 @@ MUCH_BYTES = 64 * 1024
 #: Maximum bytes in one splice, and the size of the CLI's pipes.
 SPLICE_BYTES = 1024 * 1024
 
-#: Signals that the tap does not pass on. They end or stop the tap, report its own faults, or only concern this process.
+#: Signals that the tap does not pass on. They terminate or stop the tap, report its own faults, or only concern this
+#: process.
 OWN = [
     *("KILL", "STOP", "TSTP", "TTIN", "TTOU", "CONT", "CHLD", "PIPE", "XFSZ", "XCPU"),
     *("SEGV", "BUS", "FPE", "ILL", "TRAP", "ABRT", "SYS", "WINCH", "URG"),
@@ -77,7 +78,7 @@ CANNOT_RUN = 126
 
 
 def main(argv: Sequence[str]) -> None:
-    """Run the tap, and end like the CLI: with the same exit code, or by the same signal."""
+    """Run the tap, and exit like the CLI: with the same exit code, or by the same signal."""
     _, cli, folder, how, *flags = argv
     depth = os.environ.get(DEPTH, "0")
     os.environ[DEPTH] = str(int(depth) + 1) if depth.isdecimal() else "1"
@@ -87,7 +88,7 @@ def main(argv: Sequence[str]) -> None:
     if flags in (["-v"], ["--version"]):  # SDKs ask for it before each session
         folder = ""
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass  # fill the numbers of closed standard streams, so that pipes do not get these numbers
+        pass  # fill the numbers of closed standard streams, so pipes do not get these numbers
     os.close(spare)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})
     began = monotonic()
@@ -151,7 +152,7 @@ class Child:
     stderr: int
 
     def __init__(self, argv: Sequence[str], mask: set[Any], *, with_stderr: bool) -> None:
-        #: The wait status of the ended CLI, from ``os.waitpid``.
+        #: The wait status of the exited CLI, from ``os.waitpid``.
         self.status: int | None = None
         self._reaping = threading.Lock()
         its_in, self.stdin = os.pipe()
@@ -165,12 +166,12 @@ class Child:
             try:
                 if prctl is not None:
                     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-                    if os.getppid() != tap:  # the tap already ended
+                    if os.getppid() != tap:  # the tap has already exited
                         os._exit(CANNOT_RUN)
                 for fd, number in (its_in, 0), (its_out, 1), (its_err, 2):
                     if fd != number:
                         os.dup2(fd, number)
-                for name in "SIGPIPE", "SIGXFSZ":  # Python ignores these, and the CLI would inherit that
+                for name in "SIGPIPE", "SIGXFSZ":  # Python ignores these signals, and the CLI would inherit this
                     signal.signal(getattr(signal, name), signal.SIG_DFL)
                 signal.pthread_sigmask(signal.SIG_SETMASK, mask)
                 os.execv(argv[0], list(argv))
@@ -183,7 +184,7 @@ class Child:
                 os.close(fd)
 
     def reap(self) -> bool:
-        """If the CLI ended, reap it and return True."""
+        """If the CLI has exited, reap it and return True."""
         with self._reaping:
             if self.status is None:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -192,7 +193,7 @@ class Child:
         return self.status is not None
 
     def send(self, number: int) -> bool:
-        """Send a signal to the CLI; the number 0 sends none. Return False if the CLI has already ended."""
+        """Send a signal to the CLI; the number 0 sends none. Return False if the CLI has already exited."""
         with self._reaping:  # the pid cannot be reused while the CLI is not reaped
             if self.status is None:
                 os.kill(self.pid, number)
@@ -351,7 +352,7 @@ class Pump:
         self._size += len(data)
 
     def read_rest(self) -> None:
-        """Read what the ended CLI left in its pipe, and stop. The CLI's children may keep the pipe open."""
+        """Read the bytes that the exited CLI left in its pipe, and stop. The CLI's children may keep the pipe open."""
         self._copies = None
         if self.source >= 0:
             left = _size(self.source)
@@ -432,13 +433,13 @@ def _widen(fd: int) -> None:
 
 
 class Relay:
-    """Runs the pumps until the CLI has ended and the host has all of its output."""
+    """Runs the pumps until the CLI has exited and the host has all of its output."""
 
     def __init__(self, child: Child, pumps: list[Pump], recording: Recording | None) -> None:
         self._child = child
         self._pumps = pumps
         self._recording = recording
-        # True if a signal arrived after the CLI ended. Then the relay ends without passing on the rest.
+        # True if a signal arrived after the CLI exited. Then the relay ends without passing on the rest.
         self._is_over = False
         self._woken, self._wake = os.pipe()
         if recording is not None:

@@ -47,9 +47,9 @@ class Recording:
         name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}"
         folder = os.path.join(private_folder(parent), name)
         os.mkdir(folder, 0o700)
-        #: True once the recording ended: everything is written, and more data is ignored.
+        #: True once the recording has ended: everything is written, and more data is ignored.
         self.is_over: bool = False
-        #: A thread that writes the recording sends a byte to this descriptor at its end. -1 for none.
+        #: If a thread writes the recording, it sends a byte to this descriptor when it ends. -1 for none.
         self.wake: int = -1
         self._say = say
         self._began = began
@@ -67,7 +67,7 @@ class Recording:
             self._check()
 
     def end(self, returncode: int) -> None:
-        """Record the CLI's return code, negative for a signal, and end the recording."""
+        """Record the CLI's return code (negative if a signal killed it), and end the recording."""
         if not self.is_over:
             self._finish(returncode)
 

@@ -47,7 +47,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_]{1,40}")
 _SHORT_FLAGS = ("-p", "-P", "-a", "-w", "-pw")
 #: Harmless values of these flags: ports, paths, other flags.
 _HARMLESS = re.compile(r"\d{1,5}(?::\d{1,5})?|[./~].*|--?[a-z][\w-]*", re.S)
-#: A list of at least this many numbers may be the bytes of a text.
+#: A list of at least this many numbers may be the bytes of text.
 MIN_BYTES = 6
 
 _decoder = Decoder()

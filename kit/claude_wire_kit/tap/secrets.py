@@ -30,10 +30,10 @@ from claude_wire_kit.tap.names import named_secrets
 
 #: Replaces a secret.
 MASK = "[masked]"
-#: Maximum number of characters in a text. A longer text is masked as a whole.
+#: Maximum number of characters in text. Longer text is masked completely.
 TEXT_CHARACTERS = 1024 * 1024
-#: Maximum product of the length of a text and the length of its secrets, about 0.1 s of work. Above it, an escaped text
-#: is masked as a whole.
+#: Maximum product of the lengths of the text and of its secrets, about 0.1 s of work. Above it, escaped text is masked
+#: completely.
 MAX_STEPS = 10**9
 
 #: Name of a kind -> hints and a pattern. The pattern only runs if the lower-case text contains one of the hints.
@@ -202,7 +202,7 @@ _KINDS = [
     _HEADER,
     *(re.compile(pattern) for _, pattern in COMMANDS.values()),
 ]
-#: Pairs: a hint (a lower-case string), and the index of the pattern to run if a text contains the hint.
+#: Pairs: a hint (a lower-case string), and the index of the pattern to run if the text contains the hint.
 _HINTS = [
     *((hint, index) for index, (hints, _) in enumerate(KINDS.values()) for hint in hints),
     ("authorization", len(KINDS)),
@@ -240,7 +240,7 @@ _HARMLESS = re.compile(rf"[a-z_]{{1,40}}|{UUID.pattern}|{ID.pattern}")
 
 
 def masked_text(text: str) -> str:
-    """Return a text with its secrets masked. A text that is too long, or hides a secret by escapes, is masked whole."""
+    """Mask the secrets in text. Text that is too long, or hides a secret by escapes, is masked completely."""
     if len(text) < 400:
         return _masked_short(text)
     return MASK if len(text) > TEXT_CHARACTERS else _masked_in_any_form(text)
@@ -262,7 +262,7 @@ def _masked_in_any_form(text: str) -> str:
 
 
 def _is_secret_in_other_form(text: str) -> bool:
-    """Return True if a text without its escapes contains a secret that the rules do not find in the text itself."""
+    """Return True if the text without its escapes contains a secret that the rules do not find in the text itself."""
     return _is_hidden(text, unescape) or (is_quoted_printable(text) and _is_hidden(text, unescape_printable))
 
 
@@ -287,7 +287,7 @@ def _is_hidden(text: str, undo: Callable[[str], str]) -> bool:
 
 
 def _is_left(secret: str, text: str) -> bool:
-    """Return True if a text still contains six consecutive characters of a secret."""
+    """Return True if the text still contains six consecutive characters of a secret."""
     return any(secret[begin : begin + 6] in text for begin in range(min(max(len(secret) - 5, 1), 2000)))
 
 
@@ -302,7 +302,7 @@ def _has_hint(lowered: str) -> bool:
 
 
 def _has_token(text: str) -> bool:
-    """Return True if a text contains a provider's token. A token must contain a digit, to exclude names with dashes."""
+    """Return True if the text contains a provider's token. A token has a digit, to exclude names with dashes."""
     lowered = text.lower()
     for hint, pattern in _ONE_WORD_HINTS:
         if hint in lowered and any(any(map(str.isdigit, found[0])) for found in pattern.finditer(text)):
@@ -391,7 +391,7 @@ class _Masker:
 
 
 def _masked(text: str, secrets: list[str]) -> str:
-    """Return a text with its secrets masked, without undoing escapes. Append the secrets to ``secrets``."""
+    """Return the text with its secrets masked, without undoing escapes. Append the secrets to ``secrets``."""
     masker = _Masker(secrets)
     lowered = text.lower()
 

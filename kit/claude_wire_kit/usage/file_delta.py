@@ -112,7 +112,8 @@ class FileDelta:
         return blake2b(self._bytes(max(offset - TAIL_BYTES, 0), offset), digest_size=8).digest()
 
     def _blocks(self, stop: int, more: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the new part until ``stop`` as (offset, block), from the end. A block includes ``more`` bytes after it.
+        """Yield the new part until ``stop`` as (offset, block), the last block first. A block includes ``more`` bytes
+        after it.
 
         So a line that begins in a block is complete if it has no more than ``more`` bytes.
         """

@@ -1,4 +1,4 @@
-"""Keep the usage of a folder of transcripts in an SQLite file, so that the next query reads only what was added.
+"""Keep the usage of a folder of transcripts in an SQLite file, so the next query reads only what was added.
 
 Each answer counts once, by the rules of :mod:`claude_wire_kit.usage.answers`. If several files have copies, SQL decides
 which one counts. The index contains no conversation text, only paths, model and subagent names, session ids, digests of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What the sums can be grouped by.
+#: The ways to group the sums.
 By: TypeAlias = Literal["day", "week", "month", "project", "model", "session", "subagent"]
 
 #: The groups that are periods of time, with the ``strftime`` format of their names. Weeks are ISO 8601 weeks, which
@@ -176,7 +176,7 @@ class UsageIndex:
         self._on_file = on_file
         self._is_fresh = False
         self._names: dict[str, int] = {}
-        #: The ids of names that are still UTF-8, so that each name is only decoded once.
+        #: The ids of names that are still UTF-8, so each name is only decoded once.
         self._ids: dict[bytes, int] = {}
 
     def __enter__(self) -> Self:
@@ -283,7 +283,7 @@ class UsageIndex:
         return found
 
     def own_costs(self) -> dict[str, OwnCost]:
-        """Return the costs that the CLI itself stored, by session id. Sessions without a stored cost are left out."""
+        """Return the costs that the CLI itself stored, by session id. Sessions without a stored cost are omitted."""
         # If a session has several files, the last one in this order counts, as with answers.
         query = (
             "SELECT n.name, f.cost FROM files f JOIN names n ON n.id = f.session WHERE f.cost IS NOT NULL "
@@ -376,7 +376,7 @@ class UsageIndex:
                         status = entry.stat()
                         if S_ISREG(status.st_mode):
                             yield name, (status.st_size, status.st_mtime_ns, status.st_ino)
-                    # A `tool-results` folder holds many files, none of them a transcript.
+                    # A `tool-results` folder holds many files, but no transcripts.
                     elif levels and entry.name != b"tool-results" and entry.is_dir(follow_symlinks=False):
                         yield from self._walk(name + b"/", levels - 1)
                 except FileNotFoundError:  # deleted in the meantime
@@ -459,7 +459,7 @@ class UsageIndex:
             return None
 
     def _answers(self, group: list[_Change]) -> Iterator[tuple[_Change, list[Row]]]:
-        """Yield the answers in the new part of each file. A file that cannot be read is left out."""
+        """Yield the answers in the new part of each file. A file that cannot be read is skipped."""
         from claude_wire_kit.usage.rows import answers_in
 
         none: list[Row] = []

@@ -51,10 +51,10 @@ MAX_NAME_CHARS = 200
 #: new in its session is counted as :data:`OTHERS`. Running totals have the same limit.
 MAX_ROWS = 4096
 
-#: A larger number counts as this number, so that a row takes at most 2 KB.
+#: A larger number counts as this number, so a row takes at most 2 KB.
 MAX_NUMBER = 2**53
 
-#: A meter remembers the uuids of this many results, so that it does not count a repeated result again.
+#: A meter remembers the uuids of this many results, so it does not count a repeated result again.
 MAX_RESULTS = 10_000
 
 N = TypeVar("N", int, float)
@@ -190,7 +190,7 @@ class UsageMeter:
             turn.models = _growth(models, before.models)
             turn.cost_usd = _grown(cost, before.cost_usd)
         turn.duration_api_ms = _grown(api_ms, before.duration_api_ms)
-        # After a failed start or a local command, the totals are zero. The earlier totals are kept then.
+        # After a failed start or a local command, the totals are zero. In that case, keep the earlier totals.
         now = Totals(
             cost_usd=cost or before.cost_usd,
             duration_api_ms=api_ms or before.duration_api_ms,

@@ -21,7 +21,7 @@ from claude_wire_kit.usage.tokens import Tokens
 #: A model may have higher prices for a prompt with more than one of these numbers of tokens.
 PROMPT_STEPS = 100_000, 200_000
 
-#: Maximum size in bytes of a price file. LiteLLM's own file has 1.6 MB.
+#: Maximum size in bytes of a price file. LiteLLM's own file is 1.6 MB.
 MAX_BYTES = 64 * 1024 * 1024
 
 _DATE = re.compile(r"[-@](\d{8}|latest)$")
@@ -107,7 +107,7 @@ class Prices(NamedTuple):
         if len(data) > MAX_BYTES:
             raise ValueError(f"more than {MAX_BYTES:,} bytes")
         try:
-            # NaN is accepted here, so that its error can name the model.
+            # NaN is accepted here, so its error can name the model.
             table = json.loads(data)
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error

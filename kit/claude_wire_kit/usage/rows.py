@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 def answers_in(parts: Sequence[Range]) -> dict[bytes, list[Row]]:
-    """Return each answer in parts of different files once. Answers that the CLI made up are left out.
+    """Return each answer in parts of different files once. Answers that the CLI made up are omitted.
 
     The keys are the paths in UTF-8, with U+FFFD for bytes that are not UTF-8. A part without answers has no key.
 

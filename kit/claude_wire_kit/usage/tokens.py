@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from claude_wire_kit.usage.sums import Sums
 
-#: A larger number of tokens counts as this number, so that every sum fits into 64 bits.
+#: A larger number of tokens counts as this number, so every sum fits into 64 bits.
 MAX_TOKENS = 2**40
 #: Ids, and names of models, sessions and folders, are cut to this many characters.
 MAX_CHARS = 1000

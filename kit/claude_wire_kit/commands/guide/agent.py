@@ -29,7 +29,7 @@ from claude_wire_kit.commands.guide.waking import WOKEN, wake
 
 #: Seconds between two words of an answer.
 PACE = 0.015
-#: The invented price per word in US dollars, so that there is a cost to show.
+#: The invented price per word in US dollars. The agent has no real cost to report.
 WORD_USD = 0.00002
 
 #: How long the background subagent works.
@@ -41,7 +41,7 @@ TESTS = "python -m unittest -v"
 
 
 async def words(text: str) -> AsyncIterator[str]:
-    """Yield a text word by word, as a model writes it."""
+    """Yield text word by word, as a model writes it."""
     for word in re.findall(r"\S+\s*|\s+", text):
         await anyio.sleep(PACE)
         yield word
@@ -169,7 +169,7 @@ async def todo(turn: Turn, steps: list[str], done: int) -> None:
 
 
 async def background(turn: Turn) -> None:
-    """Start a background subagent. When it ends, another turn begins, in which :func:`report` answers."""
+    """Start a background subagent. When it ends, another turn begins, and :func:`report` answers."""
     if "background" in turn.session.state:
         await say(turn, "It works already. Wait until it reports.")
         return
@@ -302,7 +302,7 @@ class Topic(NamedTuple):
     Attributes:
         name: the name of the slash command.
         ask, shows: the cells of :func:`menu`.
-        words: a regular expression; a prompt with such a word gets this answer.
+        words: a regular expression; a prompt with a match gets this answer.
         answer: answers a turn.
     """
 
@@ -331,7 +331,7 @@ TOPICS = [
 
 async def answer(turn: Turn) -> None:
     text = turn.text
-    if WOKEN in text:  # a prompt that was waiting may be in the same turn
+    if WOKEN in text:  # the same turn may also have a waiting prompt
         await report(turn)
         text = text.replace(WOKEN, "").strip()
         if not text:

@@ -32,8 +32,8 @@ _UNASKED = {"Read", "Grep", "TodoWrite", "Task"}
 async def use(turn: Turn, name: str, **given: Any) -> Result | None:
     """Call a tool, ask for permission if necessary, and send the result. Returns None if the host denies the call.
 
-    ``turn.run_tool()`` does this for a function with one result. The CLI's tools have two: text for the model, and JSON
-    for programs, such as the diff of an edit.
+    ``turn.run_tool()`` does this for a function with one result. The CLI's tools have two results: text for the model,
+    and JSON for programs, such as the diff of an edit.
     """
     call = await turn.use_tool(name, given)
     edits_freely = name == "Edit" and turn.session.permission_mode == "acceptEdits"
@@ -94,7 +94,7 @@ async def _edit(folder: Path, given: dict[str, Any]) -> Result:
 
 
 def _patch(before: list[str], after: list[str]) -> list[dict[str, Any]]:
-    """Return the hunks between two texts, in the same form as ``structuredPatch`` in the CLI's edit results."""
+    """Return the diff between two texts as hunks, in the form of ``structuredPatch`` in the CLI's edit results."""
     hunks: list[dict[str, Any]] = []
     for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes():
         lines: list[str] = []

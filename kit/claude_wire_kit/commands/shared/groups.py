@@ -6,7 +6,7 @@ import click
 
 
 class SuggestingGroup(click.Group):
-    """Adds to the error about an unknown subcommand the most similar name, or all names if none is similar."""
+    """Adds the most similar name to the error about an unknown subcommand, or all names if none is similar."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -11,10 +11,10 @@ from claude_wire.support import fields_of, items_of
 
 
 def print_json(value: dict[str, Any]) -> None:
-    r"""Print an object. A lone surrogate in a text becomes U+FFFD, because many JSON parsers refuse it.
+    r"""Print an object. A lone surrogate in text becomes U+FFFD, because many JSON parsers refuse it.
 
-    The value of a ``path`` is not changed. If the path is not UTF-8, it has surrogates from ``\udc80`` to ``\udcff``,
-    with which Python can open the file.
+    The value of a ``path`` is not changed. If the path is not UTF-8, it has surrogates from ``\udc80`` to ``\udcff``.
+    Python can open the file with this path.
     """
     click.echo(json.dumps(_with_whole_pairs(value)))
 

@@ -22,7 +22,7 @@ FIRST_SECONDS, STEP_SECONDS = 1.0, 0.1
 class Progress:
     """Shows a row with a percentage on standard error, if that is a terminal and the command takes more than a second.
 
-    A context manager, which erases the row at the end.
+    This is a context manager, and erases the row at the end.
     """
 
     def __init__(self, what: str) -> None:

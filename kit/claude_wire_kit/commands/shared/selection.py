@@ -73,7 +73,7 @@ class Selection(NamedTuple):
 
     @property
     def is_limited(self) -> bool:
-        """Return True if ``--project``, ``--since`` or ``--until`` leaves sessions out."""
+        """Return True if ``--project``, ``--since`` or ``--until`` excludes sessions."""
         return self.project is not None or self.period.is_limited
 
     @property
@@ -89,7 +89,7 @@ class Selection(NamedTuple):
         return found if os.path.isdir(found) else None
 
     def sessions(self, *, newest_first: bool) -> Iterator[SessionInfo]:
-        """Yield the sessions that began in ``project``, whatever their time."""
+        """Yield the sessions that began in ``project``, at any time."""
         from claude_wire.transcripts import find_sessions
 
         inside = self.narrowed

@@ -1,14 +1,15 @@
 """Set how the whole command handles SIGPIPE and SIGCHLD.
 
-A process gets SIGPIPE when it writes to a pipe or a socket whose reader ended:
+A process gets SIGPIPE when it writes to a pipe or a socket whose reader has exited:
 
-- A filter reads files and prints its findings. SIGPIPE ends a filter silently, like ``cat`` in ``cat FILE | head``.
-- All other commands have child processes or connections, and must survive when one of them ends. These commands ignore
-  SIGPIPE, so a write fails with BrokenPipeError. If that happens to the command's own output, the command closes its
-  children and connections, and then ends by SIGPIPE like a filter.
+- A filter reads files and prints findings. SIGPIPE terminates a filter silently, like ``cat`` in ``cat FILE | head``.
+- All other commands have child processes or connections, and must survive if one of these ends. These commands ignore
+  SIGPIPE, so a write fails with BrokenPipeError. If that happens to the command's own output, the command terminates
+  its children, closes its connections, and then terminates by SIGPIPE like a filter.
 
-SIGCHLD gets its default handling, because the program that started this command may have ignored it, and a child
-inherits that. Then the kernel frees the pid of each child at its end, and a signal to it might hit another process.
+The command resets SIGCHLD to its default handling. It may have inherited an ignored SIGCHLD from the program that
+started it. Then the kernel would free the pid of each child when the child exits, and a signal to this pid might hit
+another process.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _is_program = False
 
 
 def set_before_command() -> None:
-    """Set the signals until the subcommand is known: SIGPIPE ends the process."""
+    """Set the signals until the subcommand is known: SIGPIPE terminates the process."""
     global _is_program
     _is_program = True
     if hasattr(signal, "SIGPIPE"):  # not on Windows
@@ -42,7 +43,7 @@ def set_for_command(command: str) -> None:
 
 
 def announce(line: str) -> None:
-    """Print a line from a service, which keeps running even if its output's reader ended."""
+    """Print a line from a service, which keeps running even if the reader of its output has exited."""
     try:
         print(line, flush=True)
     except BrokenPipeError:
@@ -58,7 +59,7 @@ def discard_output() -> None:
 
 
 def end_by_sigpipe() -> int:
-    """End this process with SIGPIPE, because its output's reader ended. If that is impossible, return 1."""
+    """Terminate this process with SIGPIPE, because the reader of its output exited. If that is impossible, return 1."""
     if _is_program and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.raise_signal(signal.SIGPIPE)

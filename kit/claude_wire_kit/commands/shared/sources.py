@@ -80,7 +80,7 @@ def pieces(source: str, *, both: bool = False) -> Generator[Iterator[Piece], Non
     the order in which both sides wrote.
 
     Raises:
-        Unreadable: the source cannot be opened, or during the iteration, cannot be read.
+        Unreadable: the source cannot be opened, or cannot be read during the iteration.
     """
     with ExitStack() as stack:
         with _reading(source):
@@ -89,7 +89,7 @@ def pieces(source: str, *, both: bool = False) -> Generator[Iterator[Piece], Non
 
 
 def recognised(stream: Iterator[Piece]) -> tuple[LineDialect, Iterator[Piece]]:
-    """Detect from its first lines whether a stream is the CLI's output or a transcript.
+    """Detect whether a stream is the CLI's output or a transcript, from its first lines.
 
     Returns the dialect, and all pieces of the stream including those lines.
     """

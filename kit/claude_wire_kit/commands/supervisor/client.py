@@ -1,7 +1,7 @@
 """A blocking client for a supervisor, for commands that send one command and wait for the answer.
 
-It does not use an event loop, so that commands start fast: the imports of ``claude-wire supervisor ps`` take 0.20 CPU
-seconds. With the asynchronous client from ``claude_wire_kit.supervisor`` they would take 0.34.
+Commands start fast, because the client does not use an event loop: the imports of ``claude-wire supervisor ps`` take
+0.20 CPU seconds. With the asynchronous client from ``claude_wire_kit.supervisor`` they would take 0.34.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from claude_wire_kit.supervisor.frames import (
     is_frame,
 )
 
-#: Time limit in seconds for an answer. Commands that wait until a CLI ends have another limit.
+#: Time limit in seconds for an answer. Commands that wait until a CLI exits have another limit.
 ANSWER_SECONDS = 60.0
 
 
@@ -212,7 +212,7 @@ def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:
 
 
 def wait_for_end(pid: int, began: int | None, seconds: float) -> bool:
-    """Wait until a process ends. Returns False if it is still running after ``seconds``. ``began``: its start time."""
+    """Wait until a process with this start time exits. Returns False if it is still running after ``seconds``."""
     with suppress(ProcessLookupError):
         descriptor = os.pidfd_open(pid)
         try:

@@ -28,7 +28,7 @@ from claude_wire_kit.commands.supervisor.table import is_over, rows, session_as_
 from claude_wire_kit.supervisor.disk.folder import StateFolder
 from claude_wire_kit.supervisor.frames import Create, Cursor, Remove, Resume, SessionInfo, Stop
 
-#: After the grace periods, wait this many seconds for a stopped CLI to end.
+#: After the grace periods, wait this many seconds for a stopped CLI to exit.
 END_SECONDS = 30.0
 #: Suffix of a size -> its number of bytes.
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -79,11 +79,11 @@ def start(
     journal_bytes: int | None,
     fsync: str | None,
 ) -> None:
-    """Start the supervisor, unless it runs already.
+    """Start the supervisor, unless it is already running.
 
     Returns when clients can connect to it.
 
-    Exit code: 0, also if it ran already; 2 if it cannot be started.
+    Exit code: 0, even if it was already running; 2 if it cannot be started.
     """
     from claude_wire_kit.commands.supervisor.starting import in_background, in_foreground
 
@@ -145,7 +145,7 @@ def run(
 @click.option("-q", "--quiet", is_flag=True, help="Print ids only.")
 @takes_json
 def ps(folder: str | None, show_all: bool, quiet: bool, as_json: bool) -> None:
-    """List the sessions whose CLI runs.
+    """List the sessions whose CLI is running.
 
     \b
     STATE     starting, idle, running (a turn), asking (a question is open),
@@ -224,7 +224,7 @@ def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
     """Show a session live; with --drive, talk to it.
 
     With --drive, each line that you type is a prompt, and permission questions are asked as in "claude-wire run".
-    Ctrl-C interrupts the turn. A second Ctrl-C, or the end of the input (Ctrl-D), leaves the session, which goes on.
+    Ctrl-C interrupts the turn. A second Ctrl-C, or the end of the input (Ctrl-D), leaves the session, which continues.
 
     Exit code: 0; 1 if the CLI or the connection failed; 2 if no session has this ID, or no supervisor is running; 130
     after Ctrl-C.
@@ -247,10 +247,10 @@ def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
     "-t", "--grace", type=click.FloatRange(0, 3600), default=5.0, show_default=True, help="Seconds between two steps."
 )
 def stop(names: tuple[str, ...], folder: str | None, stop_all: bool, grace: float) -> None:
-    """End the CLIs of sessions.
+    """Stop the CLIs of sessions.
 
     The supervisor first closes the input of a CLI, then sends SIGTERM, then SIGKILL. You can still show and resume a
-    stopped session. With --all, the supervisor ends, too.
+    stopped session. With --all, the supervisor also exits.
 
     Exit code: 0; 2 if no session has this ID, or no supervisor is running.
     """
@@ -306,7 +306,7 @@ def resume(names: tuple[str, ...], folder: str | None) -> None:
 def rm(names: tuple[str, ...], folder: str | None, force: bool) -> None:
     """Remove sessions that have ended, and their journals.
 
-    Exit code: 0; 2 if no session has this ID, its CLI runs, or no supervisor is running.
+    Exit code: 0; 2 if no session has this ID, its CLI is running, or no supervisor is running.
     """
     with failures(), connect(folder_of(folder)) as client:
         for session in _named(client, names):

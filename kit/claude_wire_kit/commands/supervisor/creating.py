@@ -18,7 +18,7 @@ from claude_wire_kit.supervisor.frames import Accepted, Ended, Refused, Spec, fr
 
 
 def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost_usd: float | None) -> Spec:
-    """Return the spec with which the supervisor starts the CLI.
+    """Return the spec from which the supervisor starts the CLI.
 
     Args:
         command: the CLI and its flags; empty to search for the CLI.
@@ -58,7 +58,7 @@ def send_prompt(client: Client, prompt: str) -> None:
     """Send a prompt, and wait until the supervisor has written it to the journal.
 
     Raises:
-        SupervisorError: the prompt was refused, or the CLI has ended.
+        SupervisorError: the prompt was refused, or the CLI has exited.
         OSError: the connection failed.
     """
     client.send_line(encode(UserMessage.of(prompt, uuid=str(uuid.uuid4()))))

@@ -25,7 +25,7 @@ from claude_wire_kit.terminal.page import Page
 def _pieces(client: Client, attached: Attached, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
     """Yield the lines of a session and the frames between them, as pairs of ``is_frame`` and bytes.
 
-    A long line is split into several pairs. With ``follow``, wait for new lines until the CLI ends.
+    A long line is split into several pairs. With ``follow``, wait for new lines until the CLI exits.
     """
     left = attached.line - attached.after
     goes_on = follow and attached.ended is None
@@ -76,7 +76,7 @@ def shown(client: Client, id: str, after: Cursor | None, page: Page, *, follow: 
 
 
 def ended_line(ended: Ended) -> tuple[str, str]:
-    """Return text that says how a CLI ended, and the text's style."""
+    """Return text that says how a CLI exited, and the text's style."""
     what = "ended with its supervisor" if ended.exit_code is None else f"ended with exit code {ended.exit_code}"
     if ended.exit_code == 0 and not ended.unfinished:
         return f"* the CLI {what}", QUIET

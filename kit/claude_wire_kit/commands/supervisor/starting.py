@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Time limit in seconds for a new supervisor to accept clients.
 START_SECONDS = 30.0
-#: Seconds between two checks of a supervisor that is starting or ending.
+#: Seconds between two checks of a supervisor that is starting or exiting.
 LOOK_SECONDS = 0.05
 #: Maximum bytes of a starting supervisor's output to keep for an error message.
 WORDS_BYTES = 64 * 1024
@@ -51,13 +51,13 @@ def in_background(folder: StateFolder, options: Sequence[str]) -> tuple[Supervis
             raise Failure(f"the supervisor does not serve after {START_SECONDS:.0f} s")
         if found is None and not is_new:
             is_new = _start(folder, options, deadline)
-        time.sleep(LOOK_SECONDS)  # the supervisor, or another one, is starting or ending
+        time.sleep(LOOK_SECONDS)  # the supervisor, or another one, is starting or exiting
 
 
 def _answers(found: Supervision) -> bool:
     try:
         Client(found.socket).close()
-    except OSError:  # the supervisor is ending
+    except OSError:  # the supervisor is exiting
         return False
     return True
 
@@ -87,7 +87,7 @@ def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool
     with process.stdout as output:
         while select.select([output], [], [], max(deadline - time.monotonic(), 0.0))[0]:
             data = os.read(output.fileno(), WORDS_BYTES)
-            if not data:  # the supervisor accepts clients and closed its output, or it ended
+            if not data:  # the supervisor accepts clients and closed its output, or it exited
                 break
             words = (words + data)[-WORDS_BYTES:]
         else:
@@ -112,7 +112,7 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
     """Run a supervisor in this process until it is stopped.
 
     Args:
-        detached: close the output once clients can connect. The command that started this process waits for that.
+        detached: close the output once clients can connect. The command that started this process waits until then.
 
     Raises:
         Failure: the supervisor cannot be started.

@@ -20,7 +20,7 @@ NAME_COLUMNS, PLAIN_COLUMNS = 14, 80
 
 
 def is_over(session: SessionInfo) -> bool:
-    """Return True if the session's CLI has ended, by itself or with its supervisor."""
+    """Return True if the session's CLI has exited, by itself or with its supervisor."""
     return session.life in (Life.ENDED, Life.LOST)
 
 
