@@ -113,7 +113,7 @@ def report() -> Iterator[str]:
 def _shown(texts: list[str | None]) -> str:
     try:
         return json.dumps(texts, ensure_ascii=False).encode().decode()
-    except UnicodeEncodeError:  # half an emoji
+    except UnicodeEncodeError:  # UTF-8 cannot encode half an emoji
         return json.dumps(texts)
 
 

@@ -212,7 +212,7 @@ TYPED: dict[str, Peer | None] = {
 def entered(
     chunks: list[bytes], peers: dict[str, Peer | None], claims: dict[str, float] | None = None
 ) -> dict[str, tuple[Callable[[], None] | None, float | None]]:
-    """Return peers as a contest needs them, with the claim for each peer's package."""
+    """Return peers in the form that a contest expects, with the claim for each peer's package."""
     claims = claims or {}
     named = {label: label.replace(",", " ").replace(".", " ").split(" ")[0] for label in peers}
     return {label: (of(peer, chunks), claims.get(named[label])) for label, peer in peers.items()}

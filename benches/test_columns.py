@@ -1,4 +1,5 @@
-"""Columns of generated transcripts (``corpus.py``), compared with other libraries, in two threads, and by memory.
+"""Reading columns of generated transcripts (``corpus.py``): against other libraries, in two threads, and the memory
+used.
 
 In 1% of the lines, the JSON is cut off or has half of an emoji. Several libraries silently skip such lines; the label
 of a peer then says what the peer found instead.

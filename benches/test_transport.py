@@ -69,7 +69,7 @@ class Stock:
 
 @pytest.fixture
 def stock(stand_in: str, runner: Runner) -> Iterator[Stock | None]:
-    """Start claude-agent-sdk's transport with its child, for all rounds. None if it is not installed."""
+    """Start claude-agent-sdk's transport with its child, for all rounds. None if the SDK is not installed."""
     if peers.SubprocessCLITransport is None or peers.parse_message is None:
         yield None
         return

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Without cargo, maturin would try to download a toolchain. The error below is better.
+# Without cargo, maturin would try to download a toolchain. The error below is clearer.
 os.environ.setdefault("MATURIN_NO_INSTALL_RUST", "1")
 
 CARGO = os.environ.get("CARGO") or shutil.which("cargo")

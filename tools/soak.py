@@ -372,7 +372,7 @@ class Soak:
         )
 
     def flat(self, before: tuple[tuple[int, int, int], tuple[int, int, int]], minutes: float) -> None:
-        """Check that memory did not grow during a long run, and that no descriptors or threads are left."""
+        """Check that memory did not grow during a long run, and that no descriptors or threads leaked."""
         names = "service", "supervisor"
         for number, pid in enumerate((self.serving.service.pid, self.serving.supervisor)):
             memory = [one[number][0] for one in self.samples]

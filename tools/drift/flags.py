@@ -64,7 +64,7 @@ def find_flags(run: Callable[[list[str]], str]) -> FlagsFound:
     found = FlagsFound([names[-1] for names in spellings if known.isdisjoint(names)], [], {}, {})
     found.listed = len(spellings)
     if not spellings:
-        return found  # a CLI without a help text may accept any flag
+        return found  # a CLI that prints no help may accept any flag
     asked = {name: flag for name, flag in table.items() if flag.known or name not in listed}
     count = len(asked)
     while True:

@@ -21,7 +21,7 @@ from drift.wire import Drift
 
 __all__ = ["Report"]
 
-#: The width of the table if the output is not a terminal: wide enough that no row is broken.
+#: The width of the table if the output is not a terminal: wide enough to keep each row on one line.
 PIPE_COLUMNS = 500
 
 
@@ -75,7 +75,7 @@ class Report:
         self.print_sources()
 
     def print_sources(self, *, err: bool = False) -> None:
-        """Print a row for each source, and below them the sources that are below their floors."""
+        """Print a row for each source, and then list the sources whose counts are below their floors."""
         width = max((len(source.name) for source in self.sources), default=0)
         for source in self.sources:
             state = "TOO LITTLE" if source.is_short else "ok"

@@ -56,7 +56,7 @@ def run_inside(command: Sequence[str], variables: Mapping[str, str] | None = Non
 
 def _flags(probe: socket.socket, flags: int | None = None) -> int:
     """Return the flags of the loopback interface; with ``flags``, set them first."""
-    import fcntl  # Windows has no fcntl, but imports this module
+    import fcntl  # Windows imports this module, but has no fcntl
 
     request = struct.pack("16sh14x", b"lo", flags or 0)
     answer = fcntl.ioctl(probe, SIOCGIFFLAGS if flags is None else SIOCSIFFLAGS, request)

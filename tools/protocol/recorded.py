@@ -23,7 +23,7 @@ _DATA = Path(__file__).parents[2] / "tests" / "data"
 _FILES: dict[str, Name] = {"stdout.ndjson": "output", "stdin.ndjson": "input"}
 #: Recordings in which the host sends invalid lines.
 _WRONG = ("14_bad", "08_control")
-#: Of the lines with at most this many bytes, the line with the most keys is selected.
+#: Select the line with the most keys among the lines with at most this many bytes.
 _MAX_BYTES = 3000
 
 

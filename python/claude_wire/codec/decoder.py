@@ -42,7 +42,7 @@ OnInvalid = Literal["return", "raise"] | Callable[[InvalidLine], object]
 
 _BOM = b"\xef\xbb\xbf"
 
-#: Takes the place of an invalid line that was passed to ``on_invalid``.
+#: Placeholder for an invalid line that was passed to ``on_invalid``.
 _DEALT_WITH = object()
 
 
@@ -342,7 +342,7 @@ class Decoder(Generic[T]):
                 self._feeder = self._native_feeder
 
     def _complete(self, messages: list[Any], falls: list[Fall], *, ending: bool) -> list[Any]:
-        """Decode the lines that are not read yet, and put their messages into ``messages``."""
+        """Decode the lines that have not been read yet, and put their messages into ``messages``."""
         lines = self._lines
         for index, line, offset, line_number, wanted, length in falls:
             if length >= 0:

@@ -154,7 +154,7 @@ class Objects:
         except json.JSONDecodeError as error:
             problem = error.msg.removesuffix(" at")
             raise BadLine("not_json", f"not JSON: {problem} at character {error.pos} of the line") from None
-        except ValueError:  # sys.get_int_max_str_digits
+        except ValueError:  # more digits than sys.get_int_max_str_digits() allows
             raise BadLine("number", "a number is out of range") from None
         except RecursionError:
             raise BadLine("too_deep", "nested too deeply") from None

@@ -27,7 +27,7 @@ from claude_wire.messages.vocabulary import Vocabulary
 NULL, BOOL, INT, FLOAT, TEXT, LIST, DICT, RECORD, WORD, ANY = (1 << bit for bit in range(10))
 #: The index of the kind that allows any value.
 ANYTHING = 0
-#: The bytes of a word, and the words of a header. An instance has a header, and then a word for each field.
+#: The number of bytes in a word, and of words in a header. An instance has a header, and then a word for each field.
 WORD_BYTES, HEADER_WORDS = 8, 2
 
 _SCALARS: dict[Any, int] = {type(None): NULL, bool: BOOL, int: INT, float: FLOAT, str: TEXT, msgspec.UnsetType: 0}
@@ -99,13 +99,13 @@ class Plans:
         kinds = tuple(self._new_kinds)
         if not self._change_plan((len(self._by_id), self._kind_count, kinds, shapes, tops, open_types, unknown)):
             return False
-        # In one statement, because Ctrl-C can interrupt between two statements.
+        # Use one statement, because Ctrl-C can interrupt between two statements.
         self._new_kinds, self._kind_count = [], self._kind_count + len(kinds)
         return True
 
     def _class(self, cls: type[Wire]) -> int:
         if cls not in self._classes:
-            # In this order: if Ctrl-C interrupts between the two lines, no two classes get the same number.
+            # Keep this order: if Ctrl-C interrupts between the two lines, no two classes get the same number.
             self._by_id.append(cls)
             self._classes[cls] = len(self._by_id) - 1
         return self._classes[cls]

@@ -16,7 +16,7 @@ PART_BYTES = 64 * 1024 * 1024
 
 
 class Range(NamedTuple):
-    """A byte range of a file, for the lines that begin in the range, even if they end after the range.
+    """A byte range of a file. It selects the lines that begin in the range, even if they end after it.
 
     Each line of a file is thus in exactly one range, and a range in the middle of a long line has no line. A range can
     be pickled. Where the range is read, ``path`` must name the same file.

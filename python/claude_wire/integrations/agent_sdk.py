@@ -227,7 +227,7 @@ class WireTransport(SubprocessCLITransport):
                 cwd=self._cwd,
                 env=await self._environment(),
                 user=self._options.user,
-                # Not a method: the task that reads the lines would keep the transport alive.
+                # This is not a method, because the task that reads the lines would keep the transport alive.
                 stderr="inherit" if self._options.stderr is None else partial(_stderr_line, self._options.stderr),
                 overflow=self._overflow,
                 spill_limit=self._spill_limit,

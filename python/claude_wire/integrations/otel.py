@@ -286,7 +286,7 @@ class SpanRecorder:
             chat = agent.chat = _Chat(span, id, agent.last)
         chat.end = agent.last = max(agent.last, at)
         if said.usage is not None:
-            # Only in transcripts does an answer have its final counts and its stop reason.
+            # An answer has its final counts and its stop reason only in transcripts.
             count(chat.counts, said.usage, final=said.stop_reason is not None)
         chat.stop = name_of(said.stop_reason or "") or chat.stop
         if error or message.aborted:

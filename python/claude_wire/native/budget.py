@@ -1,4 +1,4 @@
-"""The byte budget: the maximum number of bytes that all drains in a process together may keep in memory."""
+"""The byte budget: the maximum number of bytes that a process's drains together may keep in memory."""
 
 from __future__ import annotations
 

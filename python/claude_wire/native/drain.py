@@ -104,7 +104,7 @@ class Drain:
         self._handle: int = handle[0]
         self._finalize = weakref.finalize(self, lib.cw_drain_free, self._handle)
         self._keep_last = options.keep_last
-        # The view that the last read() returned, and its scratch buffer. Empty if it returned bytes.
+        # The view that the last read() returned, and its scratch buffer. Empty if read() returned bytes.
         self._lent: list[tuple[memoryview, tuple[Any, Any]]] = []
         # True after the log has warned of a pause. With "error", an exception warns instead.
         self._warned = options.overflow == "error"

@@ -148,7 +148,7 @@ def _assistant(record: AssistantRecord, subagent: Subagent | None) -> m.Assistan
 
 
 def _user(record: UserRecord, subagent: Subagent | None) -> m.UserMessage:
-    # On the stream, the prompt of a subagent is not marked.
+    # On the stream, a subagent's prompt is not marked as synthetic.
     made_up = subagent is None and (record.isMeta or record.turnCompanion or record.isCompactSummary)
     return m.UserMessage(
         message=record.message,
