@@ -18,7 +18,7 @@ from typing import Any, get_args
 import msgspec
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "benches")]
+sys.path += [str(ROOT / "tools"), str(ROOT / "benches")]  # last: tests and benches have modules of one name
 
 import column_table  # noqa: E402  # after sys.path is set
 import conform_tables  # noqa: E402  # after sys.path is set
