@@ -162,7 +162,7 @@ def _job(row: Row) -> str:
 
 
 def _compact(row: Row) -> str:
-    """Return the numbers of a row and its claimed bound; the numbers are bold if the row is lost."""
+    """Return a row's numbers and its claimed bound. The numbers are bold if :attr:`Row.lost` is true."""
     numbers, verdict = shown(row)
     numbers = numbers.replace(" to ", "\N{EN DASH}").replace(f" {TIMES}", TIMES) or quantity(row.theirs, row.unit)
     bound = verdict.partition(":")[0].replace("at least ", "\N{GREATER-THAN OR EQUAL TO}")

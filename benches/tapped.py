@@ -47,7 +47,7 @@ class Reader:
     """Runs a CLI, with or without the tap, and reads its output to the end."""
 
     def __init__(self, command: list[str]) -> None:
-        #: How many seconds pass from the first byte to the last, and how many bytes there are.
+        #: The seconds from the first byte to the last, and the number of bytes.
         self.seconds = 0.0
         self.size = 0
         process = subprocess.Popen(

@@ -104,7 +104,8 @@ def library_faults(data: bytes, musl: bool = False) -> list[str]:
 
 
 def manylinux_faults(wheel: Path) -> list[str]:
-    """Return auditwheel's complaints. The glibc version in the wheel's tag must not be older than the library needs."""
+    """Return auditwheel's complaints. The glibc version in the wheel's tag must not be older than the one that the
+    library needs."""
     command = [sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:

@@ -308,7 +308,7 @@ class FakeAPI:
     def _place(self, body: dict[str, Any]) -> tuple[str | None, int]:
         """Return the script of a conversation, and how many of its steps are done."""
         done = 0
-        # Requests of the agent have tools. The CLI's own questions, such as for a title, only quote the prompt.
+        # Requests of the agent have tools. The CLI's own questions, such as one for a title, only quote the prompt.
         if not body.get("tools"):
             return None, 0
         for message in reversed(body.get("messages", [])):

@@ -41,7 +41,7 @@ __all__ = ["Handshake", "Refused", "Run", "Send"]
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-#: Maximum duration of :meth:`InProcessMcpServer.aclose` in seconds, even if the server's tools do not end.
+#: Maximum duration of :meth:`InProcessMcpServer.aclose` in seconds, even if the server's tools keep running.
 GRACE_SECONDS = 5.0
 
 #: Seconds to hold back the answer "connection closed", which an mcp 2 server returns for every call when it fails. If

@@ -182,7 +182,7 @@ def _queued(record: AttachmentRecord, queued: QueuedCommand, subagent: Subagent 
 
 
 def _decided(record: UserRecord) -> list[dict[str, Any]] | None:
-    """Return the permission decisions about the tool calls whose results a record has; None if it has no decision."""
+    """Return the permission decisions for the tool calls whose results are in a record; None if it has no decision."""
     outcome = record.permissionDecision
     decided: dict[str, Any] = {}
     if record.toolDenialKind is not None:

@@ -19,7 +19,7 @@ from claude_wire.transcripts.records.base import Entry, Record
 #: ``stream``: the CLI's output. ``transcript``: a session's file on disk.
 LineDialect: TypeAlias = Literal["stream", "transcript"]
 
-#: How many lines to examine. If these lines do not decide, the stream counts as the CLI's output.
+#: How many lines to examine. If these lines do not show the dialect, the stream counts as the CLI's output.
 MAX_LINES = 64
 
 
