@@ -7,8 +7,8 @@
 use super::CW_ERROR_UNSUPPORTED;
 #[cfg(target_os = "linux")]
 use super::{
-    bytes, bytes_mut, forks::watch_forks, guard, place, shared::shared, CW_ERROR_ARGUMENT,
-    CW_ERROR_BUDGET, CW_ERROR_MEMORY, CW_ERROR_PANIC, CW_ERROR_SYSTEM, CW_NOTHING,
+    bytes, bytes_mut, guard, place, shared::shared, CW_ERROR_ARGUMENT, CW_ERROR_BUDGET,
+    CW_ERROR_PANIC, CW_ERROR_SYSTEM, CW_NOTHING,
 };
 #[cfg(target_os = "linux")]
 use crate::drain::{Broken, Drain, Got, Mode, CHUNK};
@@ -106,10 +106,7 @@ pub unsafe extern "C" fn cw_drain_new(
             }
             _ => return Err(CW_ERROR_ARGUMENT),
         };
-        if !watch_forks() {
-            return Err(CW_ERROR_MEMORY);
-        }
-        let drain = Drain::new(shared(), borrow(fd)?, mode).map_err(system)?;
+        let drain = Drain::new(shared()?, borrow(fd)?, mode).map_err(system)?;
         let handle = DRAINS.insert(drain)?;
         out.write(handle);
         Ok(CW_NOTHING)
@@ -241,7 +238,7 @@ pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> 
 #[no_mangle]
 pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {
     on_linux!({
-        let ended = shared().stop(std::time::Duration::from_millis(milliseconds.into()));
+        let ended = shared()?.stop(std::time::Duration::from_millis(milliseconds.into()));
         Ok(i32::from(!ended))
     })
 }
@@ -250,10 +247,7 @@ pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {
 #[no_mangle]
 pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
     on_linux!({
-        if !watch_forks() {
-            return Err(CW_ERROR_MEMORY);
-        }
-        shared().set_limit(usize::try_from(limit).unwrap_or(usize::MAX));
+        shared()?.set_limit(usize::try_from(limit).unwrap_or(usize::MAX));
         Ok(CW_NOTHING)
     })
 }
@@ -263,14 +257,12 @@ pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
 #[no_mangle]
 pub extern "C" fn cw_budget_count(bytes: i64) -> i32 {
     on_linux!({
-        if !watch_forks() {
-            return Err(CW_ERROR_MEMORY);
-        }
+        let shared = shared()?;
         let number = usize::try_from(bytes.unsigned_abs()).map_err(|_| CW_ERROR_ARGUMENT)?;
         if bytes < 0 {
-            shared().give_back_kept(number);
+            shared.give_back_kept(number);
         } else {
-            shared().add(number);
+            shared.add(number);
         }
         Ok(CW_NOTHING)
     })
@@ -287,13 +279,11 @@ pub unsafe extern "C" fn cw_budget(limit: *mut u64, queued: *mut u64) -> i32 {
         if limit.is_null() || queued.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        if !watch_forks() {
-            return Err(CW_ERROR_MEMORY);
-        }
+        let shared = shared()?;
         // SAFETY: neither pointer is null, and the caller guarantees that both are writable.
         unsafe {
-            limit.write(shared().limit() as u64);
-            queued.write(shared().queued() as u64);
+            limit.write(shared.limit() as u64);
+            queued.write(shared.queued() as u64);
         }
         Ok(CW_NOTHING)
     })

@@ -8,6 +8,8 @@ use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
+use super::forks::watch_forks;
+use super::CW_ERROR_MEMORY;
 use crate::drain::{Shared, DEFAULT_LIMIT};
 
 /// The [`Shared`] of this process; null before it is created, and again in a forked child.
@@ -16,8 +18,12 @@ static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 /// The budget in bytes for the next [`Shared`]. A forked child inherits its parent's budget through this value.
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
 
-/// Returns the [`Shared`] of this process. The first call creates it. Any thread may call this.
-pub(super) fn shared() -> &'static Shared {
+/// Returns the [`Shared`] of this process. The first call creates it. Any thread may call this. Returns [`CW_ERROR_MEMORY`] if memory for
+/// [`watch_forks`] runs out: without it, a forked child would use its parent's [`Shared`].
+pub(super) fn shared() -> Result<&'static Shared, i32> {
+    if !watch_forks() {
+        return Err(CW_ERROR_MEMORY);
+    }
     let mut shared = SHARED.load(Acquire);
     if shared.is_null() {
         let new = Box::into_raw(Box::new(Shared::new(LIMIT.load(Acquire), spawn)));
@@ -31,7 +37,7 @@ pub(super) fn shared() -> &'static Shared {
         };
     }
     // SAFETY: a pointer in `SHARED` is from `into_raw`, and no code frees it.
-    unsafe { &*shared }
+    Ok(unsafe { &*shared })
 }
 
 /// Forgets the parent's [`Shared`] in a forked child, but keeps its budget. Uses only atomics, because in a forked child of a process with
