@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_gives_what_it_got_at_any_sizes() {
+    fn a_queue_returns_its_bytes_in_reads_of_any_size() {
         for (size, pop) in [
             (1, 1),
             (100, 7),

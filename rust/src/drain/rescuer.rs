@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_drains_shared_is_forgotten_with_the_last_of_them() {
+    fn an_eventfd_is_dropped_with_its_last_drain() {
         let rescuer = Rescuer::new().unwrap();
         for _ in 0..3 {
             let many: Vec<_> = (0..3 * MAX_SHARING)
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paused_stream_that_cannot_be_taken_up_is_tried_again() {
+    fn resuming_a_paused_stream_is_retried() {
         let shared: &'static Shared = Box::leak(Box::new(Shared::new(10, |_| Ok(()))));
         shared.stop(Duration::ZERO); // The test thread acts as the rescuer.
         shared.add(10);

@@ -230,7 +230,7 @@ fn a_descriptor_that_need_not_be_read_is_out_of_the_rescuers_sight() {
 }
 
 #[test]
-fn whoever_gives_back_the_bytes_that_a_paused_stream_waits_for_wakes_the_rescuer() {
+fn returning_enough_bytes_for_a_paused_stream_wakes_the_rescuer() {
     let shared = shared(1000);
     shared.stop(Duration::ZERO); // The test thread acts as the rescuer.
     shared.add(990);
@@ -246,11 +246,11 @@ fn whoever_gives_back_the_bytes_that_a_paused_stream_waits_for_wakes_the_rescuer
     shared.give_back_kept(1);
     assert!(drain.0.rescuer.kicked());
     drop(drain);
-    assert!(!shared.give_back(1), "nobody waits any more");
+    assert!(!shared.give_back(1), "no stream is paused");
 }
 
 #[test]
-fn a_paused_stream_that_is_discarded_goes_on_though_there_is_no_room() {
+fn a_paused_stream_that_is_discarded_resumes_without_room() {
     let shared = shared(10);
     shared.stop(Duration::ZERO); // The test thread acts as the rescuer.
     shared.add(10);
@@ -271,7 +271,7 @@ fn a_paused_stream_that_is_discarded_goes_on_though_there_is_no_room() {
 }
 
 #[test]
-fn a_stream_that_has_ended_while_it_was_paused_is_not_taken_up_again() {
+fn a_stream_that_ended_while_paused_is_not_resumed() {
     let shared = shared(10);
     shared.stop(Duration::ZERO); // The test thread acts as the rescuer.
     let (drain, writer) = drained(shared, Mode::Pause);
@@ -373,7 +373,7 @@ fn the_last_bytes_are_those_in_the_pipe_too() {
 }
 
 #[test]
-fn what_is_watched_is_told_once() {
+fn a_watched_descriptor_is_reported_once() {
     let (drain, writer) = drained(shared(DEFAULT_LIMIT), Mode::Pause);
     let (watched, other_end) = pipe().unwrap();
     let mut out = [0; 10];

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_says_so_and_goes_on() {
+    fn a_full_table_refuses_until_a_slot_is_free() {
         static TABLE: Table<u8> = Table::new();
         let handles: Vec<_> = (0..SLOTS).map(|_| TABLE.insert(1).unwrap()).collect();
         assert_eq!(TABLE.insert(2), Err(Refused::Full));

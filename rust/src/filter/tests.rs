@@ -126,7 +126,7 @@ fn deltas_of_one_key_become_one_line() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_not_merged_and_keeps_its_place() {
+fn a_delta_that_fails_the_check_is_kept_in_its_place() {
     let good = delta("a", "x", "1");
     let others = [
         good.replace("\"x\"", "\"\\x\""),
@@ -170,7 +170,7 @@ fn a_delta_of_an_open_key_with_other_bytes_closes_all_groups() {
 }
 
 #[test]
-fn a_line_that_is_passed_over_closes_all_groups_however_often_it_comes() {
+fn a_skipped_line_closes_all_groups_every_time() {
     let text = delta("a", "x", "1");
     let other = text.replace("text_delta", "signature_delta");
     let only = ["stream_event/content_block_delta/text_delta"];
@@ -201,7 +201,7 @@ fn a_merged_line_stays_within_the_limit() {
 }
 
 #[test]
-fn a_line_over_the_limit_is_kept_whatever_it_is() {
+fn a_line_over_the_limit_is_kept_whatever_its_kind() {
     for level in levels() {
         let mut filter = Filter::new(Some(&[]), false, level);
         let long = r#"{"type":"system"}"#;
@@ -293,7 +293,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn what_comes_out_is_what_the_definition_says(
+    fn the_filter_returns_the_lines_of_the_oracle(
         data in crate::samples::lines(40),
         only in only(),
         coalesce: bool,
@@ -360,7 +360,7 @@ fn many_sessions_are_merged_up_to_the_number_of_groups() {
 }
 
 #[test]
-fn at_rest_it_holds_64_kib_at_most() {
+fn between_chunks_the_filter_holds_at_most_64_kib() {
     let long = delta("a", &"x".repeat(1_000_000), "1");
     let many: String = (0..300)
         .map(|n| delta(&"s".repeat(n), &"t".repeat(n), "1") + "\n")

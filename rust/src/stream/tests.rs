@@ -277,7 +277,7 @@ fn work_is_linear_at_any_chunking() {
 }
 
 #[test]
-fn the_unfinished_line_is_what_came_after_the_last_line_feed() {
+fn the_unfinished_line_begins_after_the_last_line_feed() {
     let data = b"{}\n{\"a\":1}\n\n0123456789\n{";
     for limit in [5, NO_LIMIT] {
         let mut stream = unfiltered(limit, Bom::Keep);

@@ -122,7 +122,7 @@ fn keys_without_a_field_are_kept_in_their_record() {
 }
 
 #[test]
-fn what_was_read_before_makes_nothing_deeper_than_what_is_read() {
+fn a_remembered_value_cannot_exceed_the_maximum_depth() {
     let mut reader = reader();
     let mut value = "[1,2,3,4,5,6,7,8]".to_owned();
     for turn in 0..20 {
@@ -180,7 +180,7 @@ fn keys_of_any_length_are_found() {
 }
 
 #[test]
-fn whole_numbers_become_floats_where_only_floats_fit() {
+fn whole_numbers_become_floats_in_float_fields() {
     let stop = |seconds: Plain| {
         record(
             "Event",
@@ -219,7 +219,7 @@ fn a_class_by_subtype_is_found_wherever_its_tags_are() {
 }
 
 #[test]
-fn what_has_no_class_is_unknown() {
+fn an_object_without_a_class_is_unknown() {
     let unknown = |kind: &str, reason: &str, key: &str, value: &str| {
         Plain::Unknown(
             kind.into(),
@@ -260,7 +260,7 @@ fn a_class_that_is_not_planned_is_asked_for() {
 }
 
 #[test]
-fn what_is_unusual_falls_through() {
+fn unusual_lines_fall_through() {
     for line in [
         r#"{"type":"event","event":{"type":"stop","seconds":1.}}"#,
         r#"{"type":"event","event":{"type":"stop","seconds":1.e5}}"#,
@@ -308,7 +308,7 @@ fn what_is_unusual_falls_through() {
 }
 
 #[test]
-fn what_can_change_is_not_shared() {
+fn lists_and_dicts_are_not_shared() {
     let mut reader = reader();
     let line = br#"{"type":"system","subtype":"init","tools":["a","b","c","d","e","f"],"more":{"a":[1,{"b":2}],"c":"long enough"}}"#;
     let block = [line.as_slice(), b"\n"].concat().repeat(6);
@@ -332,7 +332,7 @@ fn what_can_change_is_not_shared() {
 }
 
 #[test]
-fn what_a_key_of_a_dict_had_last_is_copied_wherever_it_comes_again() {
+fn the_repeated_value_of_a_dict_key_is_copied() {
     let mut reader = reader();
     let value = r#"{"a":["long enough",{"deep":[1,2,3]}],"again":{"deep":[1,2,3]}}"#;
     let line = |index| {
@@ -365,7 +365,7 @@ fn what_a_key_of_a_dict_had_last_is_copied_wherever_it_comes_again() {
 }
 
 #[test]
-fn what_comes_again_is_not_made_again() {
+fn repeated_values_are_not_made_again() {
     // Counts the strings, records and copies that twenty lines make after twenty similar lines.
     let makes = |line: &dyn Fn(usize) -> String| {
         let mut reader = reader();
@@ -432,7 +432,7 @@ fn halves_of_surrogate_pairs_are_found_up_to_the_last() {
 }
 
 #[test]
-fn patterns_are_made_now_and_then_where_all_lines_differ() {
+fn few_patterns_are_made_if_all_lines_differ() {
     let mut patterns = Patterns::<u8, ()>::default();
     let first = (0..1_000).filter(|_| patterns.miss(100)).count();
     let later = (0..12_800).filter(|_| patterns.miss(100)).count();
@@ -442,7 +442,7 @@ fn patterns_are_made_now_and_then_where_all_lines_differ() {
 }
 
 #[test]
-fn what_is_kept_of_arrays_and_objects_has_a_bound() {
+fn remembered_arrays_and_objects_have_a_bound() {
     let mut kept = 0;
     let mut parts: Vec<Part<u8>> = (0..100).map(|_| Part::default()).collect();
     for round in 1..5 {
@@ -463,7 +463,7 @@ fn what_is_kept_of_arrays_and_objects_has_a_bound() {
 }
 
 #[test]
-fn what_is_kept_has_bounds() {
+fn the_memory_of_a_reader_is_bounded() {
     let mut reader = reader();
     let items = "\"\\n\",".repeat(400_000);
     let long = format!("\\n{}", "x".repeat(3_000_000));
@@ -499,7 +499,7 @@ fn what_is_kept_has_bounds() {
 }
 
 #[test]
-fn lines_that_are_alike_get_their_own_strings() {
+fn similar_lines_get_their_own_strings() {
     let mut reader = reader();
     let texts = [
         "a",
@@ -534,7 +534,7 @@ fn lines_that_are_alike_get_their_own_strings() {
 }
 
 #[test]
-fn dicts_that_are_alike_get_their_own_strings() {
+fn similar_dicts_get_their_own_strings() {
     let mut reader = Reader::new(Values::default());
     let lines: Vec<String> = (0..200)
         .map(|index| {
@@ -591,7 +591,7 @@ fn line_with(value: &Json, pretty: bool) -> String {
 
 proptest! {
     #[test]
-    fn anything_is_read_as_json_has_it(values in prop::collection::vec(values(), 1..8), pretty: bool) {
+    fn any_value_is_read_as_serde_reads_it(values in prop::collection::vec(values(), 1..8), pretty: bool) {
         let mut reader = reader();
         let lines: Vec<String> = values.iter().map(|value| line_with(value, pretty) + "\n").collect();
         // Read three times: remembered values must not change the result.
@@ -633,7 +633,7 @@ proptest! {
     }
 
     #[test]
-    fn a_line_that_is_cut_off_falls_through(value in values(), cut in 0.0f64..1.0) {
+    fn a_truncated_line_falls_through(value in values(), cut in 0.0f64..1.0) {
         let line = line_with(&value, false);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let mut at = (cut * line.len() as f64) as usize;

@@ -71,7 +71,7 @@ fn the_first_failure_ends_it() {
 }
 
 #[test]
-fn what_the_decoder_says_counts() {
+fn the_reply_of_the_decoder_is_used() {
     let replies = [
         (Reply::Line(b"{\"type\":\"told\"}".to_vec()), "told"),
         (Reply::Line(b"{".to_vec()), ""),
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn what_serde_reads_is_in_the_rows(data in crate::samples::lines(20)) {
+    fn rows_have_the_values_that_serde_reads(data in crate::samples::lines(20)) {
         let (rows, _) = read(plan(0, Level::Fast, 1 << 20), vec![bytes(&data, 0, u64::MAX)]);
         let mut offset = 0;
         for line in data.split(|&byte| byte == b'\n') {

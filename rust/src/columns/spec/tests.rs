@@ -14,7 +14,7 @@ pub const TABLES: [&str; 3] = [
 ];
 
 #[test]
-fn what_describes_no_table_is_refused() {
+fn an_invalid_spec_is_refused() {
     for text in TABLES {
         let spec = Spec::new(text).unwrap();
         assert_eq!(

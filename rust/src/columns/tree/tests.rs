@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn keys_are_found_in_their_objects_alone() {
+fn a_key_is_found_only_in_its_object() {
     let mut tree = Tree::default();
     let paths = [
         "type",
@@ -35,7 +35,7 @@ fn keys_are_found_in_their_objects_alone() {
 }
 
 #[test]
-fn keys_with_one_hash_are_all_found() {
+fn keys_with_the_same_hash_are_all_found() {
     let mut tree = Tree::default();
     let names: Vec<_> = (0..MAX_SLOTS)
         .map(|number| format!("k{number:02}k"))

@@ -58,14 +58,14 @@ fn lone_surrogates_are_replaced_and_counted() {
 }
 
 #[test]
-fn what_is_no_string_is_refused() {
+fn invalid_strings_are_refused() {
     for raw in ["\u{1}", "a\nb", r"\x", r"\u12", r"\u12g4", "\\n\u{1f}"] {
         assert_eq!(read(raw), None, "{raw:?}");
     }
 }
 
 #[test]
-fn words_are_those_of_json() {
+fn words_follow_the_json_grammar() {
     for bad in [
         "", "-", "01", "1.", ".5", "+1", "1e", "1e+", "tru", "NaN", "0x1", "1_0", "--1", "1.5.5",
         "1e999",
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn strings_are_what_serde_reads(text in any::<String>()) {
+    fn strings_are_read_as_serde_reads_them(text in any::<String>()) {
         let raw = serde_json::to_string(&text).unwrap();
         prop_assert_eq!(read(&raw[1..raw.len() - 1]), Some((0, text)));
     }

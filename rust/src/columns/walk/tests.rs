@@ -31,7 +31,7 @@ fn walked(text: &str) -> Option<[Value; 6]> {
 }
 
 #[test]
-fn values_are_found_wherever_they_stand() {
+fn values_are_found_in_any_position() {
     let text = r#" { "z" : {"type":"no"} , "message":{"usage":{"n": 5 , "m":{}},"content":[ 1, {"type":"text"} ] } , "t\u0079pe":"\u0061", "x":[] } "#;
     let [tag, number, usage, content, uuid, inner] = walked(text).unwrap();
     let data = text.as_bytes();
@@ -48,7 +48,7 @@ fn values_are_found_wherever_they_stand() {
 }
 
 #[test]
-fn what_is_no_object_or_has_a_key_twice_is_unclear() {
+fn a_non_object_and_a_repeated_key_are_unclear() {
     for text in [
         "",
         "[]",

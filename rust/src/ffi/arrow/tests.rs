@@ -51,7 +51,7 @@ fn an_array_owns_its_values_until_it_is_released_on_any_thread() {
 }
 
 #[test]
-fn a_stream_ends_with_a_released_array_and_a_failure_with_its_words() {
+fn a_stream_ends_with_a_released_array_and_a_failure_has_a_text() {
     let mut left = 2;
     let batches: Batches = Box::new(move || {
         left -= 1;
@@ -107,7 +107,7 @@ fn words(stream: *mut ArrowArrayStream) -> Option<String> {
 }
 
 #[test]
-fn a_second_thread_is_refused_while_one_reads() {
+fn a_second_thread_is_refused_during_a_read() {
     let (begun, wait_begun) = mpsc::channel();
     let (go_on, wait_go_on) = mpsc::channel();
     let mut left = 2;

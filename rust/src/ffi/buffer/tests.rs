@@ -98,7 +98,7 @@ fn a_child_forked_during_a_call_refuses_the_buffer_and_makes_its_own() {
 }
 
 #[test]
-fn wrong_pointers_and_ranges_are_a_status() {
+fn wrong_pointers_and_ranges_return_a_status() {
     let handle = new_buffer();
     let mut blocks = CwBlocks {
         blocks: ptr::null(),
@@ -139,7 +139,7 @@ fn wrong_pointers_and_ranges_are_a_status() {
 }
 
 #[test]
-fn blocks_cross_the_border_whole() {
+fn blocks_are_lent_complete() {
     let handle = new_buffer();
     let lines = |data: &[u8], offset, number| (data.to_vec(), offset, number, -1);
     let (count, found) = take(handle, b"{}\n[]\n{\"a\"");

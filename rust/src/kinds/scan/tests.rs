@@ -49,7 +49,7 @@ fn unclear(line: &str) {
 }
 
 #[test]
-fn tags_are_found_wherever_they_stand() {
+fn tags_are_found_in_any_position() {
     is("{}", "-/-/-");
     is(r#"{"type":"result"}"#, "result/-/-");
     is(
@@ -207,7 +207,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn the_kind_is_that_of_the_definition(data in crate::samples::line(), ended: bool, before in 0..70_usize) {
+    fn the_kind_is_the_kind_of_the_oracle(data in crate::samples::line(), ended: bool, before in 0..70_usize) {
         let end = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
         let behind: &[u8] = if ended { b"\n\"}" } else { b"" };
         let data = [&vec![b'"'; before], &data[..end], behind].concat();
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn brackets_and_quotes_are_passed_over_as_defined(
+    fn brackets_and_quotes_are_skipped_as_defined(
         pieces in proptest::collection::vec(proptest::sample::select(
             vec!["{", "}", "[", "]", "\"", "\\", "\\\"", "\"a\"", "x", "0123456789abcdef0123456789", ",", ":", " ", "\n", "é"]), 0..60),
         tail in "[\\]}]{0,3}",

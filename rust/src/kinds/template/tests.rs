@@ -56,7 +56,7 @@ fn lines(kinds: usize, count: usize, [before, after]: [bool; 2]) -> String {
 }
 
 #[test]
-fn lines_that_take_turns_are_scanned_once_each() {
+fn alternating_lines_are_each_scanned_once() {
     for level in [Level::Plain, Level::Fast] {
         for kinds in [1, 2, 3, MAX] {
             for differing in [[true, false], [false, true], [true, true]] {
@@ -84,7 +84,7 @@ fn a_template_that_is_removed_is_made_again() {
 }
 
 #[test]
-fn where_templates_do_not_pay_few_are_made() {
+fn few_templates_are_made_if_they_do_not_pay() {
     let (made, _) = run(
         Level::Fast,
         Turns(lines(100_000, 100_000, [true, false]).as_bytes()),

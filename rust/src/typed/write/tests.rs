@@ -323,7 +323,7 @@ fn keys_without_a_field_come_after_the_fields() {
 }
 
 #[test]
-fn what_is_unusual_is_left_to_the_caller() {
+fn unusual_values_are_left_to_the_caller() {
     let surrogate = || Plain::Wide(vec![0xd83d]);
     let pair = |key: Plain| Plain::Dict(vec![(key, null())]);
     for value in [
@@ -382,7 +382,7 @@ fn deep_nesting_is_left_to_the_caller() {
 }
 
 #[test]
-fn lines_follow_each_other_and_memory_is_given_back() {
+fn lines_are_appended_and_memory_is_freed() {
     let mut writer = writer();
     let short = record(USER, Plain::text("a", Form::Bytes), null());
     let long = record(
@@ -441,7 +441,7 @@ fn numbers_have_as_many_digits_as_they_need() {
 }
 
 #[test]
-fn fields_that_are_known_may_be_absent_and_others_may_come() {
+fn known_fields_may_be_absent_and_unknown_fields_present() {
     let mut writer = writer();
     let text = |text| Plain::text(text, Form::Bytes);
     let deep = |inner| record(PART, inner, text("b"));
@@ -471,7 +471,7 @@ fn fields_that_are_known_may_be_absent_and_others_may_come() {
 }
 
 #[test]
-fn more_keys_than_are_remembered_are_written_as_they_are() {
+fn more_keys_than_the_writer_remembers_are_written() {
     let name = |number: usize| format!("{}{number}", "k".repeat(number % 40));
     let dict: serde_json::Map<_, _> = (0..2000)
         .map(|number| (name(number), json!(number)))
@@ -520,7 +520,7 @@ proptest! {
     }
 
     #[test]
-    fn short_numbers_have_no_digit_too_many(digits in -1_000_000_000i64..1_000_000_000, places in 0i32..12) {
+    fn short_decimals_are_written_without_extra_digits(digits in -1_000_000_000i64..1_000_000_000, places in 0i32..12) {
         let number: f64 = format!("{digits}e-{places}").parse().unwrap();
         let mut out = Output::default();
         write_float(out.pen(), number).unwrap().end();
@@ -532,7 +532,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_are_read_as_they_were(number: f64) {
+    fn written_floats_read_back_as_the_same_float(number: f64) {
         prop_assume!(number.is_finite());
         let mut out = Output::default();
         write_float(out.pen(), number).unwrap().end();
