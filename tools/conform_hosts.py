@@ -72,7 +72,7 @@ def run(host: Host, jobs: int = 2) -> list[Outcome]:
 
 
 def main() -> int:
-    """Run all hosts. Return the exit status: 1 if a host breaks a rule that its file does not list."""
+    """Run all hosts. Return the exit status: 1 unless each host breaks exactly the rules that its file lists."""
     wrong = [
         f"{host.name}, {outcome.scenario.name}: {outcome.verdict}"
         for host in hosts()

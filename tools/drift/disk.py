@@ -16,7 +16,7 @@ MAX_BYTES, MAX_FILES = 1 << 23, 100
 
 
 def keep(home: Path, folder: Path, name: str) -> None:
-    """Copy the transcripts below ``home``, up to the limits and in whole lines. The copies are ``NAME.NUMBER.jsonl``."""
+    """Copy the transcripts below ``home`` to ``NAME.NUMBER.jsonl``, up to the limits and in whole lines."""
     left = MAX_BYTES
     for number, file in enumerate(islice((home / ".claude" / "projects").rglob("*.jsonl"), MAX_FILES), 1):
         if file.is_symlink() or not file.is_file():  # do not follow a link, or wait for a FIFO's writer
