@@ -55,7 +55,7 @@ def export(
 
     Each thread keeps 16 MiB of lines in memory, or one longer line. --table answers keeps 0.3 KB for each answer.
 
-    Exit code: 0, also if a value does not fit its column, which is reported; 2 if something cannot be read or written.
+    Exit code: 0, even if a value does not fit its column, which is reported; 2 if something cannot be read or written.
     """
     try:
         from claude_wire_kit.commands import table_files

@@ -54,7 +54,7 @@ def sessions(
 
     With --since and --until, a session is listed if any day from its first record to its last is in the period.
 
-    Exit code: 0, also if there are no sessions; 2 if the folder cannot be read.
+    Exit code: 0, even if there are no sessions; 2 if the folder cannot be read.
 
     The keys of --json are on the page "Use the command" of the documentation.
     """

@@ -44,7 +44,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
 
     "claude-wire usage" shows tokens and cost of the sessions on disk by day, week, month, project, model and session.
 
-    Exit code: 0, also if there are invalid lines; 1 if no line is valid; 2 if a file cannot be read.
+    Exit code: 0, even if there are invalid lines; 1 if no line is valid; 2 if a file cannot be read.
 
     The keys of --json are on the page "Use the command" of the documentation.
     """

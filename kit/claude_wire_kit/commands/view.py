@@ -45,7 +45,7 @@ def view(source: str, as_html: bool, output: str | None) -> None:
     nothing and needs no script. It contains everything in the session, including names of files and secrets: read it
     before you share it.
 
-    Exit code: 0, also if a turn has failed or a line is invalid; 2 if the file cannot be read or the page cannot be
+    Exit code: 0, even if a turn has failed or a line is invalid; 2 if the file cannot be read or the page cannot be
     written.
     """
     if as_html:

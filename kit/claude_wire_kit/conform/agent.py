@@ -1,7 +1,7 @@
 """The program that a host starts in place of the CLI.
 
 Its arguments are ``SCENARIO FOLDER LIMIT [FLAGS...]``. It does what the scenario's agent does, and writes a
-recording into the folder. It is killed after LIMIT seconds.
+recording into the folder. SIGALRM kills it after LIMIT seconds.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from claude_wire_kit.events.events import ProgressUpdate, UiEvent
 from claude_wire_kit.events.progress import ProgressRule, Step, find_step
 from claude_wire_kit.events.todos import Todos
 
-#: Maximum number of streamed blocks in a conversation whose whole block has not arrived.
+#: Maximum number of a conversation's streamed blocks whose whole block has not arrived.
 MAX_STREAMED = 64
 
 

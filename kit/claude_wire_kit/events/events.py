@@ -176,7 +176,7 @@ class Operation(_Event, tag="operation", kw_only=True, frozen=True):
 
     Details: the start has the tool's ``name`` and ``input``, and the ``change`` that it asks for in a file. The end has
     the result in ``content``, the change that was made, the ``exitCode`` of a command that failed, and in words who
-    allowed or denied the call (``decision``). A result without an open call also makes an end.
+    allowed or denied the call (``decision``). A result without an open call also creates an end event.
     """
 
     id: str
@@ -236,7 +236,7 @@ class PermissionRequest(_Event, tag="permission_request", kw_only=True, frozen=T
 
 
 class PermissionCancelled(_Event, tag="permission_cancelled", kw_only=True, frozen=True):
-    """A question no longer needs an answer. It was withdrawn, answered elsewhere, or dropped above the limit.
+    """A question no longer needs an answer. It was withdrawn, answered elsewhere, or dropped because of a limit.
 
     ``allowed`` says how the question was answered, if the answer or the tool's result shows it.
     """

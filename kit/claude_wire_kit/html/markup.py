@@ -60,7 +60,7 @@ class Budget:
 
 
 class Box:
-    """A place on the page, to which markup and other boxes can be added."""
+    """A place on the page where markup and other boxes can be added."""
 
     __slots__ = ("_budget", "_parts")
 

@@ -20,7 +20,7 @@ def invalid_as_text(line: InvalidLine) -> str:
 
 
 def summary_as_text(summary: Summary, *, name_sources: bool = False) -> Iterator[str]:
-    """Yield the lines of the text. With ``name_sources``, they name the file in which each finding was found first."""
+    """Yield the lines of the text. With ``name_sources``, the lines name the first file with each finding."""
     yield (
         f"  {_counted(summary.lines, 'line')}, {_counted(summary.bytes, 'byte')}: "
         f"{_counted(summary.messages, 'message')}, {summary.invalid:,} invalid"

@@ -17,7 +17,7 @@ from claude_wire.transcripts.files import open_regular
 
 Role: TypeAlias = Literal["user", "assistant", "thinking", "tool"]
 
-#: Maximum number of calls in a file whose tool name is remembered, to return it with the result.
+#: Remember the tool names of at most this many calls in a file, to return each name with the call's result.
 MAX_CALLS = 10_000
 
 #: A file is searched in blocks of this many bytes.

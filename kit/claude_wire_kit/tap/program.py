@@ -218,7 +218,7 @@ class Pump:
     Args:
         source, target: descriptors. The pump closes them.
         most: maximum bytes of data waiting for the target. With 0, the pump only reads while no data is waiting.
-        recording: gets all data. The smaller of the two descriptors is the name of the stream.
+        recording: gets all data. The smaller of the two descriptors identifies the stream.
     """
 
     def __init__(self, source: int, target: int, most: int, recording: Recording | None) -> None:

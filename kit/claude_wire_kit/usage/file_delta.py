@@ -112,10 +112,10 @@ class FileDelta:
         return blake2b(self._bytes(max(offset - TAIL_BYTES, 0), offset), digest_size=8).digest()
 
     def _blocks(self, stop: int, more: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the new part until ``stop`` as (offset, block), the last block first. A block includes ``more`` bytes
-        after it.
+        """Yield the new part until ``stop`` as (offset, block), the last block first.
 
-        So a line that begins in a block is complete if it has no more than ``more`` bytes.
+        A block includes ``more`` bytes after it. So a line that begins in a block is complete if it has at most
+        ``more`` bytes.
         """
         size = FIRST_BYTES
         while stop > self._start:

@@ -37,7 +37,7 @@ class Price(NamedTuple):
     cache_creation_1h: float
     cache_read: float
     long: tuple[int, Price] | None = None
-    """The prices for long prompts, after the number of tokens above which a prompt is long.
+    """The number of tokens above which a prompt is long, and the prices for long prompts.
 
     The number is one of :data:`PROMPT_STEPS`.
     """

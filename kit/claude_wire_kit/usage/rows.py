@@ -49,7 +49,7 @@ def answers_in(parts: Sequence[Range]) -> dict[bytes, list[Row]]:
 
     Raises:
         OSError: a file cannot be read.
-        ValueError: a file cannot be read to its end.
+        ValueError: a file cannot be read completely.
     """
     files: dict[bytes, dict[object, Sequence[Any]]] = {}
     for columns in _batches(scan(parts, "usage", COLUMNS).__arrow_c_stream__()):

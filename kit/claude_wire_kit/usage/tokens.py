@@ -26,12 +26,12 @@ class Tokens(Sums):
     cache_creation_input_tokens: int = 0
     """Tokens written to the cache, for five minutes or one hour."""
     cache_creation_5m: int = 0
-    """Of the tokens written to the cache, those for five minutes.
+    """Tokens written to the cache for five minutes.
 
-    It is 0 if the CLI does not report it, as CLIs before 2.1.330 may not.
+    It is 0 if the CLI does not report it. CLIs before 2.1.330 may omit it.
     """
     cache_creation_1h: int = 0
-    """Of the tokens written to the cache, those for one hour."""
+    """Tokens written to the cache for one hour."""
     cache_read_input_tokens: int = 0
 
     @property

@@ -21,7 +21,7 @@ _lines: queue.Queue[bytes | None] = queue.Queue(16)
 
 
 def take_input() -> None:
-    """Replace this process's standard input with the pipe. Call this before the agent starts to read."""
+    """Replace this process's standard input with a pipe. Call this before the agent starts to read."""
     host = os.dup(0)
     read, write = os.pipe()
     os.dup2(read, 0)
