@@ -106,9 +106,10 @@ class Dialect:
         signals: True if a host interrupts with SIGINT.
         host_hooks: True if the dialect has no messages for hooks: a host then calls hooks itself.
         busy: how an agent handles prompts during a turn. ``merge``: they enter the turn before the next request to the
-            model; prompts still waiting at its end begin one turn together. ``inject``: waiting prompts enter the turn
-            as one message; each prompt still waiting at the end gets a separate turn; the agent reports ``queued`` and
-            ``injected``. ``each``: each prompt gets a separate turn. ``refuse``: the connection answers with an error.
+            model; prompts still waiting when the turn ends begin one turn together. ``inject``: waiting prompts enter
+            the turn as one message; each prompt still waiting at the end gets a separate turn; the agent reports
+            ``queued`` and ``injected``. ``each``: each prompt gets a separate turn. ``refuse``: the connection answers
+            with an error.
         strict: True if the agent exits when it reads a line whose type is neither ``user`` nor ``control_request``.
         permission: whether an agent asks before it uses a tool: ``flag`` (its flags decide), ``always`` or ``never``.
         names_session: True if a prompt sets the session id.

@@ -6,14 +6,14 @@ Declare a field that may be null or absent as follows:
 on the wire            annotation and default      decoded when absent / when null    encoded when ``None``
 =====================  ==========================  =================================  =======================
 present, may be null   ``T | None = null()``       ``None`` / ``None``                as ``null``
-may be absent          ``T | None = None``         ``None`` / ``None``                left out
-absent is not null     ``T | None | UnsetType``    ``UNSET`` / ``None``               as ``null``; ``UNSET`` is left out
+may be absent          ``T | None = None``         ``None`` / ``None``                omitted
+absent is not null     ``T | None | UnsetType``    ``UNSET`` / ``None``               as ``null``; ``UNSET`` is omitted
 =====================  ==========================  =================================  =======================
 
 ``UNSET`` (from msgspec) is false in a condition, like ``None``.
 
-Declare fields in the CLI's order, rare ones last, because msgspec searches a key's field from the previous key's field
-on. A recorded ``result`` with 27 keys takes 106 comparisons in this order, and 549 in another.
+Declare fields in the CLI's order, rare ones last, because msgspec starts its search for each key at the previous key's
+field. A recorded ``result`` with 27 keys takes 106 comparisons in this order, and 549 in another.
 """
 
 # Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
@@ -166,8 +166,8 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=Tr
     message into a list or dict of the same message: such a cycle is never freed.
 
     Keys without a field are in :attr:`extra`, and :func:`~claude_wire.encode` and :meth:`to_dict` write them again. A
-    host thus passes on messages of a newer CLI without a loss. msgspec's own decoders refuse such keys, and its
-    encoders write ``extra`` as a nested object.
+    host thus passes on messages of a newer CLI without loss. msgspec's own decoders refuse such keys, and its encoders
+    write ``extra`` as a nested object.
     """
 
     extra: Extra = msgspec.field(default=None, name=EXTRA_KEY)

@@ -1,4 +1,4 @@
-"""Messages that the current CLI does not have: of miriad-code, CLI 2.1.7, and the ``permission_request`` dialect."""
+"""Messages that the current CLI does not send: from miriad-code, CLI 2.1.7, and the ``permission_request`` dialect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class QueuedMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["queued"] = constant("queued")
     position: int
-    """The place of the prompt in the queue, from 1."""
+    """The 1-based position of the prompt in the queue."""
 
 
 class InjectedMessage(SystemMessage, kw_only=True, frozen=True):
@@ -127,7 +127,7 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PermissionReply(MessageBase, tag=False, frozen=True):
-    """The host's answer to a :class:`PermissionRequestMessage`: ``{"allow": true}``, without a type and an id."""
+    """The host's answer to a :class:`PermissionRequestMessage`: ``{"allow": true}``, without a type or an id."""
 
     sent_by: ClassVar[Sender] = "host"
 
@@ -146,6 +146,6 @@ class ToolResultMessage(MessageBase, tag="tool_result", kw_only=True, frozen=Tru
     tool_use_id: str
     """The ``id`` of the tool call."""
     result: ContentBlock | str | list[ContentBlock]
-    """The result, as a content block, a text, or a list of blocks."""
+    """The result, as a content block, text, or a list of blocks."""
     is_error: bool | None = None
     """True if the tool failed or was refused."""

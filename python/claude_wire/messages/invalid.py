@@ -15,7 +15,7 @@ InvalidKind: TypeAlias = Literal[
     "number",  # a number out of range
     "too_deep",  # nested too deeply
     "tags",  # a tag of an object has two values
-    "truncated",  # the stream ended in this line; it may also be wrong in other ways
+    "truncated",  # the stream ended in this line; the line may also be wrong in other ways
     "too_long",  # longer than max_line_bytes
     "no_memory",  # longer than the available memory
 ]
@@ -27,7 +27,7 @@ class InvalidLine:
     It is not a message and cannot be encoded; ``raw`` has the bytes of the line.
 
     Attributes:
-        raw: the line's bytes without its line feed; only the first 1024 of a line above ``max_line_bytes``.
+        raw: the line's bytes without its line feed; only the first 1024 bytes of a line longer than ``max_line_bytes``.
         line_number: 1 for the stream's first line; blank lines count.
         offset: the position of the line's first byte in the stream.
         reason: why the line is invalid, in English, without its content.

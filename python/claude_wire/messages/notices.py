@@ -15,7 +15,7 @@ class KeepAlive(MessageBase, tag="keep_alive", frozen=True):
     sent_by: ClassVar[Sender] = "both"
 
     startup_mark: str | None = None
-    """The step of its start that the CLI just finished; only for an SDK that asks for these marks."""
+    """The startup step that the CLI just finished; only for an SDK that asks for these marks."""
 
 
 class SubagentRetry(Wire, kw_only=True, frozen=True):
@@ -24,7 +24,7 @@ class SubagentRetry(Wire, kw_only=True, frozen=True):
     agent_id: str
     """The id of the subagent."""
     attempt: int
-    """The number of this retry, from 1."""
+    """The 1-based number of this retry."""
     max_retries: int
     """The number of retries after which the CLI gives up."""
     retry_delay_ms: Number
@@ -41,9 +41,9 @@ class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen
     tool_use_id: str
     """The ``id`` of the tool call; made up if ``heartbeat`` is true."""
     tool_name: str
-    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
+    """The name of the tool; ``mcp__SERVER__TOOL`` for an MCP tool."""
     parent_tool_use_id: str | None = null()
-    """The call whose subagent calls the tool; on a heartbeat, the running call itself."""
+    """The call whose subagent calls the tool; in a heartbeat, the running call itself."""
     elapsed_time_seconds: Number
     """Seconds since the start of the call, perhaps with a fraction."""
     task_id: str | None = None
@@ -88,7 +88,7 @@ class UnifiedRateLimitWindow(Wire, kw_only=True, frozen=True):
     """How much of one limit window is used."""
 
     utilization: Number
-    """The used fraction of the limit, such as ``0.55``."""
+    """The fraction of the limit that is used, such as ``0.55``."""
     resetsAt: Number
     """When the window ends, in seconds since 1970-01-01 UTC."""
     # one of allowed, allowed_warning, rejected
@@ -112,10 +112,10 @@ class RateLimitInfo(Wire, kw_only=True, frozen=True):
     rateLimitType: str | None = None
     """The limit that ``status`` and ``resetsAt`` describe."""
     utilization: Number | None = None
-    """The used fraction of the limit, such as ``0.92``."""
+    """The fraction of the limit that is used, such as ``0.92``."""
     # one of allowed, allowed_warning, rejected
     overageStatus: str | None = None
-    """Whether the account may go on beyond its limit, at extra cost."""
+    """Whether the account may exceed its limit, at extra cost."""
     overageResetsAt: Number | None = None
     """When the limit of this extra usage resets, in seconds since 1970-01-01 UTC."""
     # one of unknown, overage_not_provisioned, org_level_disabled, org_level_disabled_until, out_of_credits,

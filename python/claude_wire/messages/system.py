@@ -39,7 +39,7 @@ class InitPlugin(LoadedPlugin, kw_only=True, frozen=True):
 
 
 class PluginManagedLock(Wire, frozen=True):
-    """The managed setting because of which the CLI did not load a copy of a plugin."""
+    """The managed setting that kept the CLI from loading a copy of a plugin."""
 
     plugin_enabled: bool
     """True if the setting enables another copy of the plugin, False if it disables the plugin."""
@@ -57,7 +57,7 @@ class PluginError(Wire, kw_only=True, frozen=True):
     type: str
     """The kind of error, such as ``path-not-found``, ``manifest-validation-error`` or ``hook-load-failed``."""
     message: str
-    """The error as a text for the user."""
+    """The error as text for the user."""
     path: str | None = None
     """The directory or archive, if the CLI could not load any of it."""
     managed_lock: PluginManagedLock | None = None
@@ -156,7 +156,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of all tools, in order. A tool without a name is left out."""
+        """The names of all tools, in order. A tool without a name is omitted."""
         names = (tool if isinstance(tool, str) else tool.get("name") for tool in self.tools or ())
         return [name for name in names if isinstance(name, str)]
 
@@ -216,7 +216,7 @@ class ControlRequestProgressMessage(SystemMessage, kw_only=True, frozen=True):
     status: str
     """``started``: the CLI began to work; ``api_retry``: an API request failed, and the CLI repeats it."""
     attempt: int | None = None
-    """The number of this retry, from 1."""
+    """The 1-based number of this retry."""
     max_retries: int | None = None
     """The number of retries after which the CLI gives up."""
     retry_delay_ms: Number | None = None
@@ -230,7 +230,7 @@ class LocalCommandOutputMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["local_command_output"] = constant("local_command_output")
     content: str
-    """The output, to be shown like text of the model."""
+    """The output, to be shown like the model's text."""
 
 
 class ThinkingTokensMessage(SystemMessage, kw_only=True, frozen=True):
@@ -265,7 +265,7 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["permission_denied"] = constant("permission_denied")
     tool_name: str
-    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
+    """The name of the tool; ``mcp__SERVER__TOOL`` for an MCP tool."""
     tool_use_id: str
     """The ``id`` of the tool call."""
     agent_id: str | None = None
@@ -273,7 +273,7 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
     decision_reason_type: str | None = None
     """The kind of reason, such as ``rule``, ``mode``, ``classifier`` or ``asyncAgent``."""
     decision_reason: str | None = None
-    """The reason as a text for people."""
+    """The reason as text for people."""
     message: str
     """The text that the model gets as the tool result."""
     decision_reason_code: str | None = None
@@ -284,16 +284,16 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class SessionStateChangedMessage(SystemMessage, kw_only=True, frozen=True):
-    """The session began to run, became idle, or waits for the host.
+    """The session is now running, idle, or waiting for the host.
 
-    It is idle after the result, when the background work has ended, too. The CLI sends these messages only with the
-    environment variable ``CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1``.
+    The session is idle after the result, once the background work has also ended. The CLI sends these messages only
+    with the environment variable ``CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1``.
     """
 
     subtype: Literal["session_state_changed"] = constant("session_state_changed")
     # one of running, idle, requires_action
     state: str
-    """``requires_action``: the CLI waits for an answer of the host."""
+    """``requires_action``: the CLI is waiting for an answer from the host."""
     sdk_host_only: bool | None = None
     """True if the message is only for the SDK, not for the SDK's caller."""
 
@@ -307,11 +307,11 @@ class SessionTitleChangedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class WorkerShuttingDownMessage(SystemMessage, kw_only=True, frozen=True):
-    """The session's process is about to end. For clients that follow the session live."""
+    """The session's process is about to exit. For clients that follow the session live."""
 
     subtype: Literal["worker_shutting_down"] = constant("worker_shutting_down")
     reason: str
-    """Why the process ends, such as ``host_exit`` or ``remote_control_disabled``."""
+    """Why the process exits, such as ``host_exit`` or ``remote_control_disabled``."""
 
 
 class CommandsChangedMessage(SystemMessage, kw_only=True, frozen=True):
@@ -442,7 +442,7 @@ class MirrorKey(Wire, frozen=True):
     """The transcript that could not be mirrored; its keys are camelCase."""
 
     projectKey: str
-    """A name for the project; by default made from the working directory."""
+    """A name for the project; by default derived from the working directory."""
     sessionId: str
     subpath: str | None = None
     """The file of a subagent, such as ``subagents/agent-ID``; None for the session itself."""
@@ -578,7 +578,7 @@ class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
     # one of completed, failed, stopped
     status: str
     reason: str | None = None
-    """``worker_restart`` if the CLI's process ended before the task did; None in all other cases."""
+    """``worker_restart`` if the CLI exited before the task ended; None in all other cases."""
     output_file: str
     """The path of the output on the CLI's machine; empty if there is no file."""
     summary: str
@@ -586,7 +586,7 @@ class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
     usage: TaskUsage | None = None
     """The usage of a subagent; None for other tasks."""
     resource_links: list[McpResourceLink] | None = None
-    """The files that an MCP tool in the background returned; None for other tasks."""
+    """The files that a background MCP tool returned; None for other tasks."""
     skip_transcript: bool | None = None
     """True for housekeeping, which a front end should not show in the conversation."""
     ambient: bool | None = None
@@ -673,9 +673,9 @@ class TaskListStatus(Wire, kw_only=True, frozen=True):
 
 
 class TaskListStatusesMessage(SystemMessage, kw_only=True, frozen=True):
-    """The CLI changed statuses on the task list without a call of the tool TaskUpdate.
+    """The CLI changed statuses on the task list without a call to the TaskUpdate tool.
 
-    A later result of TaskUpdate has precedence. CLI 2.1.331 writes this message to some hosts, although its public
+    A later result of TaskUpdate takes precedence. CLI 2.1.331 writes this message to some hosts, although its public
     interface does not declare it.
     """
 
@@ -818,7 +818,7 @@ class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["api_retry"] = constant("api_retry")
     attempt: int
-    """The number of this retry, from 1."""
+    """The 1-based number of this retry."""
     max_retries: int
     """The number of retries after which the CLI gives up."""
     retry_delay_ms: Number
@@ -857,7 +857,7 @@ class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     refused_user_message_uuid: str | UnsetType | None = UNSET
     """The uuid of the prompt that was refused; null if it was not a user's."""
     content: str
-    """A text for the user."""
+    """Text for the user."""
     saw_cyber_refusal: bool | None = None
     api_refusal_cyber_verification: dict[str, Any] | None = None
 
@@ -876,7 +876,7 @@ class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     refused_user_message_uuid: str | UnsetType | None = UNSET
     """The uuid of the prompt that was refused; null if it was not a user's."""
     content: str
-    """A text for the user."""
+    """Text for the user."""
 
 
 class ModelFallbackMessage(SystemMessage, kw_only=True, frozen=True):
@@ -891,4 +891,4 @@ class ModelFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     original_model: str | None = None
     fallback_model: str | None = None
     content: str | None = None
-    """A text for the user."""
+    """Text for the user."""

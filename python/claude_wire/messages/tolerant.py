@@ -88,7 +88,7 @@ def build(value: Any, cls: type[T], findings: Findings) -> T:
         Misfit: the value does not fit, and no part of it may be unknown.
         Ambiguous: a tag has two values.
     """
-    hint: Any = cls  # the cache accepts only hashable values; a union of classes is one, too
+    hint: Any = cls  # the cache accepts only hashable values; a union of classes is also hashable
     built: T = _converter(hint)(value, findings)
     return built
 
@@ -122,7 +122,7 @@ VALUE_NAMES: dict[type, str] = {**_EXPECTED, int: "a number", type(None): "null"
 
 
 def _any_of(kinds: list[type]) -> str:
-    """Return a union's name for an error text. Leave out null, because "a string or null" does not help a reader."""
+    """Return a union's name for an error text. Omit null, because "a string or null" does not help a reader."""
     *others, last = dict.fromkeys(_EXPECTED[kind] for kind in kinds if not (kind is int and float in kinds))
     return f"{', '.join(others)} or {last}" if others else last
 

@@ -99,7 +99,7 @@ class Vocabulary:
 
 
 def by_subtype(classes: Iterable[type[Wire]]) -> dict[str, type[Wire]]:
-    """Return subtype -> class, by the constant in the field ``subtype``. A class without this constant is left out."""
+    """Return subtype -> class, by the constant in the field ``subtype``. A class without this constant is omitted."""
     return {subtype: cls for cls in classes if (subtype := _subtype(cls)) is not None}
 
 

@@ -76,9 +76,9 @@ class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
     tool_use_id: str
     """The ``id`` of the tool call."""
     content: str | list[ContentBlock] | UnsetType | None = UNSET
-    """The result: a text, blocks or null."""
+    """The result: text, blocks or null."""
     is_error: bool | None = None
-    """True if the tool failed or was refused; on success it may be absent."""
+    """True if the tool failed or was refused; may be absent on success."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     """Caches the prompt up to and including this block."""
     toolset_name: str | UnsetType | None = UNSET
@@ -164,7 +164,7 @@ class ToolAdditionBlock(Wire, tag_field="type", tag="tool_addition", frozen=True
 
 
 class ToolRemovalBlock(Wire, tag_field="type", tag="tool_removal", frozen=True):
-    """Takes a tool from the model for the rest of the conversation."""
+    """Removes a tool for the rest of the conversation."""
 
     tool: ToolChange
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
@@ -195,7 +195,7 @@ class BrowserStateChangeDownloadStarted(Wire, tag_field="type", tag="download_st
     """The browser began to download a file."""
 
     download_id: str
-    """The id of the download; the report of its end repeats the id."""
+    """The id of the download; the report of its completion or failure repeats the id."""
     url: str
     """The address of the file, after all redirects."""
 

@@ -58,7 +58,7 @@ class ImageBlock(Wire, tag_field="type", tag="image", frozen=True):
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     """Caches the prompt up to and including this block."""
     transformations: ImageTransformations | UnsetType | None = UNSET
-    """The treatment of an image that is too large."""
+    """How the API handles an image that is too large."""
 
 
 class Base64PdfSource(Wire, tag_field="type", tag="base64", frozen=True):

@@ -60,7 +60,7 @@ class WebSearchResultBlock(Wire, tag_field="type", tag="web_search_result", kw_o
     encrypted_content: str
     """Opaque; send it back unchanged."""
     page_age: str | UnsetType | None = UNSET
-    """The age of the page, as a text; null if it is not known."""
+    """The age of the page, as text; null if it is not known."""
     title: str
     url: str
 
@@ -390,7 +390,7 @@ class ToolSearchToolResultBlock(Wire, tag_field="type", tag="tool_search_tool_re
 class McpToolUseBlock(Wire, tag_field="type", tag="mcp_tool_use", kw_only=True, frozen=True):
     """The model calls a tool of an MCP server that the API is connected to.
 
-    A call of an MCP server of the CLI or the host is a :class:`ToolUseBlock`.
+    A call to an MCP server of the CLI or the host is a :class:`ToolUseBlock`.
     """
 
     id: str

@@ -29,7 +29,7 @@ class _DocumentCitation(Wire, tag_field="type", kw_only=True, frozen=True):
     cited_text: str
     """The quoted text."""
     document_index: int
-    """The number of the document in the request, from 0."""
+    """The 0-based index of the document in the request."""
     document_title: str | UnsetType | None = UNSET
     """The title of the document; null if it has none."""
 
@@ -42,7 +42,7 @@ class CitationCharLocation(_DocumentCitation, tag="char_location", kw_only=True,
     file_id: str | UnsetType | None = UNSET
     """The file's id in the Files API; null if the document has none."""
     start_char_index: int
-    """The index of the first character, from 0."""
+    """The 0-based index of the first character."""
 
 
 class CitationPageLocation(_DocumentCitation, tag="page_location", kw_only=True, frozen=True):
@@ -53,7 +53,7 @@ class CitationPageLocation(_DocumentCitation, tag="page_location", kw_only=True,
     file_id: str | UnsetType | None = UNSET
     """The file's id in the Files API; null if the document has none."""
     start_page_number: int
-    """The number of the first page, from 1."""
+    """The 1-based number of the first page."""
 
 
 class CitationContentBlockLocation(_DocumentCitation, tag="content_block_location", kw_only=True, frozen=True):
@@ -64,7 +64,7 @@ class CitationContentBlockLocation(_DocumentCitation, tag="content_block_locatio
     file_id: str | UnsetType | None = UNSET
     """The file's id in the Files API; null if the document has none."""
     start_block_index: int
-    """The index of the first block, from 0."""
+    """The 0-based index of the first block."""
 
 
 class CitationWebSearchResultLocation(
@@ -89,11 +89,11 @@ class CitationSearchResultLocation(Wire, tag_field="type", tag="search_result_lo
     end_block_index: int
     """The index after the last block."""
     search_result_index: int
-    """The number of the block among all ``search_result`` blocks of the request, from 0."""
+    """The 0-based index of the block among the request's ``search_result`` blocks."""
     source: str
     """The ``source`` of the block."""
     start_block_index: int
-    """The index of the first block, from 0."""
+    """The 0-based index of the first block."""
     title: str | UnsetType | None = UNSET
     """The ``title`` of the block."""
 

@@ -109,7 +109,7 @@ class AgentDefinition(Wire, kw_only=True, frozen=True):
     background: bool | None = None
     """True always runs the agent as a background task."""
     omitClaudeMd: bool | None = None
-    """True leaves the ``CLAUDE.md`` files of user and project out of a subagent's context."""
+    """True omits the user's and the project's ``CLAUDE.md`` files from a subagent's context."""
     # one of user, project, local
     memory: str | None = None
     """The level of the agent's memory files, such as ``user`` for ``~/.claude/agent-memory``."""
@@ -130,7 +130,7 @@ class SdkPluginConfig(Wire, tag_field="type", tag="local", frozen=True):
     path: str
     """The folder of the plugin."""
     skipMcpDiscovery: bool | None = None
-    """True leaves out the plugin's MCP servers, for a host that connects them itself."""
+    """True skips the plugin's MCP servers, for a host that connects them itself."""
 
 
 class LoadedPlugin(Wire, kw_only=True, frozen=True):

@@ -35,7 +35,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     sent_by: ClassVar[Sender] = "agent"
 
     tool_name: str
-    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
+    """The name of the tool; ``mcp__SERVER__TOOL`` for an MCP tool."""
     mcp_server: McpServerProvenance | None = None
     """The MCP server that serves the tool; None for other tools."""
     display_name: str | None = None
@@ -79,7 +79,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
         *,
         updated_permissions: list[PermissionUpdate] | None = None,
     ) -> PermissionResultAllow:
-        """Return the answer that runs the tool, with ``updated_input`` if given."""
+        """Return the answer that allows the tool. ``updated_input``, if given, replaces the tool's input."""
         return PermissionResultAllow(
             updatedInput=self.input if updated_input is None else updated_input,
             updatedPermissions=updated_permissions,
@@ -120,7 +120,7 @@ class HookCallbackRequest(
     def parse_answer(cls, payload: dict[str, Any]) -> HookOutput | AsyncHookOutput:
         """Return an :class:`AsyncHookOutput` if the payload has ``async``, else a :class:`HookOutput`.
 
-        Accept the keys ``continue_`` and ``async_``, too.
+        Also accept the keys ``continue_`` and ``async_``.
         """
         payload = {{"continue_": "continue", "async_": "async"}.get(key, key): value for key, value in payload.items()}
         return parse_answer(AsyncHookOutput, payload) if payload.get("async") else parse_answer(HookOutput, payload)
@@ -159,7 +159,7 @@ class ElicitationResponse(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=T
     action: str
     """``decline`` if the user refused, ``cancel`` if the user did not decide."""
     content: dict[str, Any] | None = None
-    """The filled form, with ``accept``; should match ``requested_schema``."""
+    """The completed form, if ``action`` is ``accept``; should match ``requested_schema``."""
     meta: dict[str, Any] | None = None
     """``_meta`` on the wire: data for the server."""
 
@@ -178,13 +178,13 @@ class ElicitationRequest(ControlRequestBody[ElicitationResponse], tag="elicitati
     """The question, as text for the user."""
     # one of form, url
     mode: str | None = None
-    """How the user answers: in a form, or at a web page."""
+    """How the user answers: in a form or on a web page."""
     url: str | None = None
-    """The page to open, in the mode ``url``."""
+    """The page to open in ``url`` mode."""
     elicitation_id: str | None = None
-    """The id that :class:`ElicitationCompleteMessage` repeats; only in the mode ``url``."""
+    """The id that :class:`ElicitationCompleteMessage` repeats; only in ``url`` mode."""
     requested_schema: dict[str, Any] | None = None
-    """The JSON schema of the answer, in the mode ``form``."""
+    """The JSON schema of the answer in ``form`` mode."""
     property_order: list[str] | None = None
     """The keys of ``requested_schema`` in the server's order."""
     title: str | None = None

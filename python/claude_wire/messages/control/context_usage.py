@@ -29,7 +29,7 @@ class ContextCategory(Wire, kw_only=True, frozen=True):
     """True for tools that are not loaded; their tokens are outside the window."""
     # one of free, used, buffer, deferred
     kind: str | None = None
-    """``used``: content; ``free`` and ``buffer``: unused room; ``deferred``: tools that are not loaded."""
+    """``used``: content; ``free`` and ``buffer``: unused space; ``deferred``: tools that are not loaded."""
 
 
 class ContextGridCell(Wire, kw_only=True, frozen=True):
@@ -38,7 +38,7 @@ class ContextGridCell(Wire, kw_only=True, frozen=True):
     color: str
     """The name of a theme colour, such as ``promptBorder``."""
     isFilled: bool
-    """Observed: always true, also for free room."""
+    """Observed: always true, even for free space."""
     categoryName: str
     """The ``name`` of the square's :class:`ContextCategory`."""
     tokens: int
@@ -46,7 +46,7 @@ class ContextGridCell(Wire, kw_only=True, frozen=True):
     percentage: Number
     """The percentage of the window that the whole category takes, 0 to 100."""
     squareFullness: Number
-    """The part of this square that the category fills, 0 to 1."""
+    """The fraction of this square that the category fills, 0 to 1."""
 
 
 class ContextMcpTool(Wire, kw_only=True, frozen=True):
@@ -98,7 +98,7 @@ class ContextAgent(Wire, kw_only=True, frozen=True):
     source: str
     """Where the agent is defined, such as ``projectSettings``, ``userSettings`` or ``plugin``."""
     pluginId: str | None = None
-    """The plugin that has the agent: its name and marketplace."""
+    """The plugin that provides the agent: its name and marketplace."""
     path: str | None = None
     """The agent's file on the CLI's machine, if it has a file."""
     tokens: int
@@ -123,9 +123,9 @@ class ContextSkill(Wire, kw_only=True, frozen=True):
     source: str
     """Where the skill is defined, such as ``built-in``, ``userSettings`` or ``plugin``."""
     pluginName: str | None = None
-    """The name of the plugin that has the skill; unique only within a marketplace."""
+    """The name of the plugin that provides the skill; unique only within a marketplace."""
     pluginId: str | None = None
-    """The plugin that has the skill: its name and marketplace."""
+    """The plugin that provides the skill: its name and marketplace."""
     path: str | None = None
     """The skill's file on the CLI's machine, if it has a file."""
     tokens: int
@@ -160,13 +160,13 @@ class ContextMessageBreakdown(Wire, kw_only=True, frozen=True):
     """The tokens of the conversation itself."""
 
     toolCallTokens: int
-    """The tokens of all calls of tools."""
+    """The tokens of all tool calls."""
     toolResultTokens: int
-    """The tokens of all results of tools."""
+    """The tokens of all tool results."""
     attachmentTokens: int
     """The tokens of all attachments, such as memory files and reminders that the CLI adds."""
     assistantMessageTokens: int
-    """The tokens of the model's texts."""
+    """The tokens of the model's text."""
     userMessageTokens: int
     """The tokens of the prompts."""
     redirectedContextTokens: int
@@ -196,7 +196,7 @@ class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
     """The content of the context window, in tokens. Keys are camelCase."""
 
     categories: list[ContextCategory] | None = None
-    """The categories of content and their tokens, free room included."""
+    """The categories of content and their tokens, including free space."""
     totalTokens: int | None = None
     """The tokens in use."""
     maxTokens: int | None = None
@@ -246,14 +246,14 @@ class GetContextUsageRequest(
 
     # one of summary, full
     detail: str | None = None
-    """``full``, the default, counts tokens with API requests; ``summary`` estimates and makes none."""
+    """``full``, the default, counts tokens with API requests; ``summary`` estimates them without API requests."""
 
 
 class RateLimitWindow(Wire, kw_only=True, frozen=True):
     """How much of one rate limit window of the plan is used."""
 
     utilization: Number | None = null()
-    """The used part in percent, 0 to 100 (a fraction in :class:`RateLimitInfo`); null if not known."""
+    """The percentage used, 0 to 100 (a fraction in :class:`RateLimitInfo`); null if not known."""
     resets_at: str | None = null()
     """When the window resets, in ISO 8601 (seconds in :class:`RateLimitInfo`); null if not known."""
 
@@ -264,7 +264,7 @@ class ModelRateLimitWindow(Wire, kw_only=True, frozen=True):
     display_name: str
     """The server's label for the model, such as ``Opus``; not a model id."""
     utilization: Number | None = null()
-    """The used part in percent, 0 to 100; null if not known."""
+    """The percentage used, 0 to 100; null if not known."""
     resets_at: str | None = null()
     """When the window resets, in ISO 8601; null if not known."""
 
@@ -311,7 +311,7 @@ class UsageRecommendation(Wire, kw_only=True, frozen=True):
     title: str
     """What to do."""
     detail: str | None = None
-    """What was seen, or the command to run."""
+    """What the CLI observed, or the command to run."""
 
 
 class UsageFix(Wire, kw_only=True, frozen=True):
@@ -334,7 +334,7 @@ class UsageShare(Wire, kw_only=True, frozen=True):
 class UsagePeriod(Wire, kw_only=True, frozen=True):
     """The causes of the usage in one period.
 
-    The CLI estimates them from the transcripts on this machine, without other devices.
+    The CLI estimates them from the transcripts on this machine, not on other devices.
     """
 
     request_count: int
@@ -346,7 +346,7 @@ class UsagePeriod(Wire, kw_only=True, frozen=True):
     recommendations: list[UsageRecommendation] | None = None
     """Advice on how to use less, the largest share first."""
     fix: UsageFix | None = None
-    """The prompts that carry out recommendations; None if the session can fix nothing."""
+    """The prompts that carry out recommendations; None if the session cannot fix anything."""
     agents: list[UsageShare]
     """The share of each agent type."""
     skills: list[UsageShare]
@@ -389,4 +389,4 @@ class GetUsageRequest(ControlRequestBody[GetUsageResponse], tag="get_usage", kw_
     """Asks for the cost of the session and the usage of the plan's limits, as numbers. Experimental."""
 
     skip_behaviors: bool | None = None
-    """True leaves out ``behaviors``, so the CLI need not read the transcripts of seven days."""
+    """True omits ``behaviors``, so the CLI need not read seven days of transcripts."""

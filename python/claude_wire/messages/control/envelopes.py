@@ -19,8 +19,8 @@ from claude_wire.support.errors import PayloadError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: The id of a request, which its answer repeats; ``UNSET`` for a request without one. The CLI sends strings. It also
-#: accepts numbers and null, and answers a request without an id by an answer without one.
+#: The id of a request, which its answer repeats; ``UNSET`` for a request without an id. The CLI sends strings. It also
+#: accepts numbers and null, and answers a request without an id with an answer without an id.
 RequestId: TypeAlias = str | Number | UnsetType | None
 
 
@@ -57,8 +57,8 @@ class ControlCancelRequest(MessageBase, tag="control_cancel_request", frozen=Tru
 class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, frozen=True):
     """The request succeeded.
 
-    In the answer to ``initialize``, the ``pending_...`` lists have requests of the CLI that still wait for an answer.
-    The CLI may also send such a request separately; answer it once.
+    In the answer to ``initialize``, the ``pending_...`` lists have the CLI's requests that are still waiting for an
+    answer. The CLI may also send such a request separately; answer it once.
     """
 
     request_id: RequestId
@@ -112,11 +112,11 @@ class ControlResponse(MessageBase, tag="control_response", frozen=True):
     uuid: str | None = None
     """The id of this message; only from remote transports."""
     live_only: bool | None = None
-    """True if a remote transport sends the answer to connected clients only and does not store it."""
+    """True if a remote transport sends the answer only to connected clients, and does not store it."""
 
     @classmethod
     def success(cls, request_id: RequestId, payload: Wire | dict[str, Any] | None = None) -> Self:
-        """Return the answer to a request that succeeded. Without a payload, it only acknowledges the request."""
+        """Return the answer to a successful request. Without a payload, the answer only acknowledges the request."""
         plain = payload.to_dict() if isinstance(payload, Wire) else payload
         return cls(ControlSuccess(request_id=request_id, response=UNSET if plain is None else plain))
 
@@ -148,7 +148,7 @@ class ControlResponse(MessageBase, tag="control_response", frozen=True):
         """Return the payload as the answer's class: an InitializeResponse for ``payload_as(InitializeRequest)``.
 
         An answer does not name the class of its request; the caller must remember the class by ``request_id``. For a
-        request without a class of answers, this returns a ``dict``.
+        request without an answer class, this returns a ``dict``.
 
         Raises:
             PayloadError: the answer is an error, or its payload does not fit.

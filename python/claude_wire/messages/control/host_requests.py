@@ -1,8 +1,8 @@
 """Control requests of a host to the CLI. The class of each answer is defined before its request.
 
-The CLI answers each request with one :class:`ControlResponse`. The payload of a request of ``dict[str, Any]`` is empty,
-or has no class here. Other agents may answer any request with an empty payload: lists are then empty, and all other
-fields None.
+The CLI answers each request with one :class:`ControlResponse`. The answer to a request declared with ``dict[str, Any]``
+has an empty payload, or a payload without a class. Other agents may answer any request with an empty payload: lists are
+then empty, and all other fields None.
 
 The CLI uses snake_case and camelCase, as in ``request_id`` and ``serverName``, and so do the fields.
 """
@@ -45,7 +45,7 @@ class HookCallbackMatcher(Wire, kw_only=True, frozen=True):
     matcher: str | None = None
     """A pattern for the tool's name, or for another field of the event; None matches all."""
     hookCallbackIds: list[str]
-    """Ids of the host's choice, one of which is the ``callback_id`` of a :class:`HookCallbackRequest`."""
+    """Ids that the host chooses, one of which is the ``callback_id`` of a :class:`HookCallbackRequest`."""
     timeout: Number | None = None
     """Time limit for the answer, in seconds."""
     # one of block, continue
@@ -57,7 +57,7 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     """The commands, agents and models of the session, and which parts of the ``initialize`` request took effect.
 
     An ``..._applied`` flag is None if the request has no such part, or if the CLI is too old. Any list may be absent.
-    The CLI's requests that wait for an answer are in :class:`ControlSuccess`.
+    The CLI's requests that are waiting for an answer are in :class:`ControlSuccess`.
     """
 
     commands: list[SlashCommand] | None = None
@@ -79,7 +79,7 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     plugins_applied: bool | None = None
     """True if all ``plugins`` of the request are loaded."""
     mcp_servers_applied: bool | None = None
-    """True if the CLI took ``mcpServers`` of the request; each server may still fail to connect."""
+    """True if the CLI accepted the request's ``mcpServers``; each server may still fail to connect."""
     sdk_mcp_manifests_parked: dict[str, str] | None = None
     """Server -> what happened to its manifest: ``parked``, ``malformed``, ``not_honoured`` or another word."""
     claude_code_version: str | None = None
@@ -125,7 +125,7 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
 class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize", kw_only=True, frozen=True):
     """Opens the session: registers hooks, MCP servers and agents, and asks for the CLI's commands and models.
 
-    Send it once, before any prompt. The CLI answers a second one, but ignores parts of it. Keys are camelCase.
+    Send it once, before any prompt. The CLI answers a second request, but ignores parts of it. Keys are camelCase.
     """
 
     hooks: dict[str, list[HookCallbackMatcher]] | None = None
@@ -163,11 +163,11 @@ class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize"
     agentProgressSummaries: bool | None = None
     """True requests ``summary`` in :class:`TaskProgressMessage` for running subagents, about every 30 s."""
     forwardSubagentText: bool | None = None
-    """True also sends the texts and thinking of subagents, not only their tool calls and results."""
+    """True also sends subagents' text and thinking, not only their tool calls and results."""
     supportedDialogKinds: list[str] | None = None
     """The kinds of dialogs that the host can show; the CLI requests only these."""
     perTaskStopAffordance: bool | None = None
-    """True if users can stop single tasks: an interrupt then does not stop background tasks."""
+    """True if users can stop individual tasks: an interrupt then does not stop background tasks."""
     plugins: list[SdkPluginConfig | OrUnknownObject] | None = None
     """Plugins to load, with ``--await-initialize`` only."""
     mcpServers: dict[str, McpServerConfig] | None = None
@@ -324,7 +324,7 @@ class McpCallRequest(ControlRequestBody[dict[str, Any]], tag="mcp_call", kw_only
     result_not_for_model: bool | None = None
     """True returns the content as the server sent it, not as a model would read it."""
     check_permissions: bool | None = None
-    """True checks the call like a call of the model, by rules, mode and hooks; otherwise the CLI asks nobody."""
+    """True checks the call like a call by the model, with rules, mode and hooks; otherwise the CLI does not ask."""
     input_files: list[McpInputFile] | None = None
     """Files to stage before the tool runs."""
     output_files: list[McpOutputFile] | None = None
@@ -354,7 +354,8 @@ class FileSuggestionsRequest(
 class RewindFilesResponse(Wire, kw_only=True, frozen=True):
     """The files that a rewind changed, or would change in a dry run. Keys are camelCase.
 
-    An impossible rewind is also a success, with ``canRewind`` false. Without checkpoints, the request fails.
+    The answer is a success even if the rewind is impossible: ``canRewind`` is then false. Without checkpoints, the
+    request fails.
     """
 
     canRewind: bool | None = None
@@ -561,7 +562,7 @@ class SetHasSubscribersRequest(
 class StopTaskRequest(ControlRequestBody[dict[str, Any]], tag="stop_task", kw_only=True, frozen=True):
     """Stops a background task. A task message reports the end of the task.
 
-    The CLI also acknowledges an unknown task id.
+    The CLI acknowledges the request even if the task id is unknown.
     """
 
     task_id: str
@@ -600,7 +601,7 @@ class GetTaskOutputResponse(Wire, kw_only=True, frozen=True):
 class GetTaskOutputRequest(ControlRequestBody[GetTaskOutputResponse], tag="get_task_output", kw_only=True, frozen=True):
     """Asks for the last output of a background shell or monitor task. An unknown task is an error.
 
-    A host may repeat this while the task runs, and once after the end of the task.
+    A host may repeat this while the task runs, and once after the task ends.
     """
 
     task_id: str
@@ -703,7 +704,7 @@ class HookEditable(Wire, kw_only=True, frozen=True):
 class HookListing(Wire, kw_only=True, frozen=True):
     """A configured hook, as text for display.
 
-    Do not run the texts: the CLI replaced their control characters by visible ones.
+    Do not run the texts: the CLI replaced control characters in them with visible characters.
     """
 
     event: str
@@ -715,7 +716,7 @@ class HookListing(Wire, kw_only=True, frozen=True):
     sourceLabel: str
     """A description of the source."""
     pluginName: str | None = None
-    """The plugin that has the hook, such as ``plug@inline``."""
+    """The plugin that provides the hook, such as ``plug@inline``."""
     type: str
     """The type of the hook, such as ``command``, ``prompt`` or ``http``."""
     displayText: str

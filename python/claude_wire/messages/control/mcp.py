@@ -55,7 +55,7 @@ class _McpUrlServerConfig(Wire, tag_field="type", kw_only=True, frozen=True):
     headers: dict[str, str] | None = None
     """HTTP headers to send, often with credentials."""
     tools: list[McpServerToolPolicy] | None = None
-    """The permission policies of single tools."""
+    """The permission policies of individual tools."""
     timeout: Number | None = None
     """Time limit for a tool call in milliseconds; values below 1000 are ignored."""
     alwaysLoad: bool | None = None
@@ -78,7 +78,7 @@ class McpSdkServerConfig(Wire, tag_field="type", tag="sdk", frozen=True):
     timeout: Number | None = None
     """Time limit for a tool call in milliseconds; only the first registration sets it."""
     tools: list[McpServerToolPolicy] | None = None
-    """The permission policies of single tools."""
+    """The permission policies of individual tools."""
 
 
 class McpClaudeAIProxyServerConfig(Wire, tag_field="type", tag="claudeai-proxy", frozen=True):
@@ -152,7 +152,7 @@ class McpServerStatus(Wire, kw_only=True, frozen=True):
     serverInfo: McpServerInfo | None = None
     """The name and version that the server reported, if it is connected."""
     error: str | None = None
-    """Why the connection failed, with the status ``failed``."""
+    """Why the connection failed, if ``status`` is ``failed``."""
     config: McpServerConfig | None = None
     """The configuration of the server."""
     scope: str | None = None
@@ -171,7 +171,7 @@ class SdkMcpServerConfig(Wire, frozen=True):
     timeout: Number | None = None
     """Time limit for a tool call in milliseconds; only the first registration sets it."""
     tools: list[McpServerToolPolicy] | None = None
-    """The permission policies of single tools."""
+    """The permission policies of individual tools."""
 
 
 class SdkMcpServerManifest(Wire, frozen=True):

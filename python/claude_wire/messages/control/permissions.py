@@ -18,9 +18,9 @@ class PermissionRuleValue(Wire, frozen=True):
     """A permission rule for a tool or for some of its uses."""
 
     toolName: str
-    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
+    """The name of the tool; ``mcp__SERVER__TOOL`` for an MCP tool."""
     ruleContent: str | None = None
-    """The part of a rule in parentheses, such as ``npm run *``; leave it out for the whole tool, never send null."""
+    """The part of a rule in parentheses, such as ``npm run *``; omit it for the whole tool, and never send null."""
 
 
 class _RulesChange(Wire, tag_field="type", frozen=True):
@@ -69,11 +69,11 @@ class AddDirectories(_DirectoriesChange, tag="addDirectories", frozen=True):
 
 
 class RemoveDirectories(_DirectoriesChange, tag="removeDirectories", frozen=True):
-    """Forbids the session to work in directories that it was allowed."""
+    """Forbids the session to work in directories that were allowed before."""
 
 
-#: A change to the permissions. With the ``destination`` ``session`` it lasts until the end of the session. The three
-#: ``...Settings`` are files.
+#: A change to the permissions. With the ``destination`` ``session``, the change lasts until the session ends. The three
+#: ``...Settings`` destinations are files.
 PermissionUpdate: TypeAlias = (
     AddRules | ReplaceRules | RemoveRules | SetMode | AddDirectories | RemoveDirectories | OrUnknownObject
 )
@@ -112,7 +112,7 @@ PermissionResult: TypeAlias = PermissionResultAllow | PermissionResultDeny | OrU
 
 
 class PermissionRuleDescription(Wire, frozen=True):
-    """A description of a rule in three parts, the middle one to be emphasised."""
+    """A description of a rule in three parts, of which the middle part should be emphasised."""
 
     prefix: str
     """Fixed words before the emphasis."""

@@ -28,7 +28,7 @@ class ContainerSkill(Wire, frozen=True):
     skill_id: str
     # one of anthropic, custom
     type: str
-    """``anthropic`` for a skill of Anthropic, ``custom`` for a user's skill."""
+    """``anthropic`` for a skill by Anthropic, ``custom`` for a user's skill."""
     version: str
     """The version of the skill; a version id for a custom skill."""
 
@@ -115,7 +115,7 @@ class RefusalStopDetails(Wire, tag_field="type", tag="refusal", kw_only=True, fr
     category: str | UnsetType | None = UNSET
     """The kind of possible harm, or null for a kind without a name."""
     explanation: str | UnsetType | None = UNSET
-    """The reason as text for people, whose wording may change; null if there is none."""
+    """The reason as text for people; the wording may change; null if there is none."""
     fallback_credit_token: str | UnsetType | None = UNSET
     """An opaque code that pays for the lost cache if a fallback model retries within five minutes."""
     fallback_has_prefill_claim: bool | UnsetType | None = UNSET
@@ -158,9 +158,9 @@ class ApiMessage(Wire, kw_only=True, frozen=True):
     role: str | None = None
     """``assistant``."""
     model: str | None = None
-    """The model that answered; ``<synthetic>`` if the CLI wrote the text, such as that of an API error."""
+    """The model that answered; ``<synthetic>`` if the CLI wrote the text, such as an API error."""
     content: list[ContentBlock]
-    """The content blocks, such as texts, thinking and tool calls."""
+    """The content blocks, such as text, thinking and tool calls."""
     # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
     # model_context_window_exceeded
     stop_reason: str | None = null()
@@ -178,7 +178,7 @@ class ApiMessage(Wire, kw_only=True, frozen=True):
     diagnostics: Diagnostics | UnsetType | None = UNSET
     """Why the prompt cache missed, if the request asked for it; null if the cache did not miss."""
     input_transformations: list[InputTransformation] | UnsetType | None = UNSET
-    """The request's thinking blocks that are bound to something else: dropped, or kept nevertheless."""
+    """The request's thinking blocks that are bound to something else: dropped, or kept anyway."""
     error: str | None = None
     """Why the API refused, in some dialects; read :attr:`AssistantMessage.error_reason` instead."""
 

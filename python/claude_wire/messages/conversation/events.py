@@ -27,7 +27,7 @@ class TextDelta(Wire, tag_field="type", tag="text_delta", frozen=True):
 
 
 class InputJsonDelta(Wire, tag_field="type", tag="input_json_delta", frozen=True):
-    """The next piece of a tool call's input. Join all pieces of the block, then parse them; no piece means ``{}``."""
+    """The next piece of a tool call's input. Join the block's pieces, then parse the result. No pieces mean ``{}``."""
 
     partial_json: str
     """A piece of JSON text, such as ``{"comm``."""
@@ -84,7 +84,7 @@ class ContentBlockStartEvent(Wire, tag_field="type", tag="content_block_start", 
     """
 
     index: int
-    """The index of the block in ``content`` of the message, from 0."""
+    """The 0-based index of the block in the message's ``content``."""
     content_block: ContentBlock
     """The block: empty, or complete if its kind has no deltas."""
 
@@ -93,16 +93,16 @@ class ContentBlockDeltaEvent(Wire, tag_field="type", tag="content_block_delta", 
     """The next piece of block ``index``."""
 
     index: int
-    """The index of the block in ``content`` of the message, from 0."""
+    """The 0-based index of the block in the message's ``content``."""
     delta: Delta
     """The piece to append to the block."""
 
 
 class ContentBlockStopEvent(Wire, tag_field="type", tag="content_block_stop", frozen=True):
-    """Block ``index`` is complete. The ``assistant`` line with the finished block comes just before this event."""
+    """Block ``index`` is complete. The ``assistant`` line with the finished block arrives just before this event."""
 
     index: int
-    """The index of the block in ``content`` of the message, from 0."""
+    """The 0-based index of the block in the message's ``content``."""
 
 
 class MessageDelta(Wire, kw_only=True, frozen=True):

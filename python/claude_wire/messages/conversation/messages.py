@@ -47,7 +47,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     session_id: str | None = None
     """The id of the session; empty in a prompt if not known yet."""
     uuid: str | None = None
-    """The id of this message; a prompt with the uuid of an earlier one starts no turn."""
+    """The id of this message; a prompt with the uuid of an earlier prompt does not start a turn."""
     timestamp: str | None = None
     """When the message was written, in ISO 8601."""
     tool_use_result: Any = None
@@ -72,11 +72,11 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     client_composed: bool | None = None
     """True takes the text literally: the CLI reads no ``@path`` and runs no ``/`` command."""
     pasted_content: list[str | list[ContentBlock]] | None = None
-    """Texts that the user pasted, for the CLI to append to the prompt; it ignores blocks other than text."""
+    """Pasted text for the CLI to append to the prompt; the CLI ignores blocks other than text."""
     inline_pastes: list[str] | None = None
-    """Pasted texts that are also in ``message``, each as one string."""
+    """Pasted text that is also in ``message``, each paste as one string."""
     file_attachments: list[Any] | None = None
-    """Files that came with the prompt; the form of an item is not known."""
+    """Files sent with the prompt; the form of an item is not known."""
     interrupted_message_id: str | None = None
     refused_message_id: str | None = None
     """The API's id of the answer that a safety classifier stopped."""
@@ -222,7 +222,7 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
 
     @property
     def tool_uses(self) -> list[ToolUseBlock]:
-        """The calls of tools that the CLI or the host runs, in order."""
+        """The calls to tools that the CLI or the host runs, in order."""
         return [block for block in self.message.content if isinstance(block, ToolUseBlock)]
 
     @property
@@ -239,7 +239,7 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
 class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
     """An event of the model's answer, sent only with ``--include-partial-messages``.
 
-    The finished blocks also come as :class:`AssistantMessage` lines between the events. Do not show both.
+    The finished blocks also arrive as :class:`AssistantMessage` lines between the events. Do not show both.
     """
 
     event: Event
@@ -252,7 +252,7 @@ class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
     api_message_id: str | None = None
     """The ``message.id`` of the answer."""
     ttft_ms: Number | None = None
-    """Milliseconds from the request to the first token; only on message starts."""
+    """Milliseconds from the request to the first token; only in ``message_start`` events."""
     thinking_display: str | None = None
     """How thinking is shown; observed: ``updates``, on message starts and thinking."""
     user_message_uuid: str | None = None
@@ -260,7 +260,7 @@ class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
     user_message_uuids: list[str] | None = None
     """The uuids of all prompts that this turn answers; only with ``user_message_uuid``."""
     owed_rows: list[Any] | None = None
-    """Observed on message starts: always empty."""
+    """Observed in ``message_start`` events: always empty."""
     abandoned_blocks: dict[str, Any] | None = None
     """``api_message_id``, and ``from_block_index``, the index of the first block that an interrupt cut off."""
     resume_reason: str | None = None

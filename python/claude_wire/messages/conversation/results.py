@@ -22,7 +22,7 @@ class PermissionDenial(Wire, kw_only=True, frozen=True):
     """A tool call that was refused."""
 
     tool_name: str
-    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
+    """The name of the tool; ``mcp__SERVER__TOOL`` for an MCP tool."""
     tool_use_id: str
     """The ``id`` of the tool call."""
     tool_input: dict[str, Any]
@@ -41,7 +41,7 @@ class DeferredToolUse(Wire, kw_only=True, frozen=True):
 
 
 class InvalidConfigFile(Wire, kw_only=True, frozen=True):
-    """The configuration file because of which the session could not start."""
+    """The configuration file that kept the session from starting."""
 
     path: str
     """The file that is not valid JSON."""
@@ -50,7 +50,7 @@ class InvalidConfigFile(Wire, kw_only=True, frozen=True):
     backup_searched: bool
     """True if the CLI looked for a backup, even if it found none."""
     backup_path: str | None = None
-    """The backup, if the CLI found one, which may be broken, too."""
+    """The backup, if the CLI found one; the backup may also be broken."""
 
 
 class ErrorInfo(Wire, kw_only=True, frozen=True):
@@ -148,13 +148,13 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     first_request_cache_read_input_tokens: int | None = None
     """``cache_read_input_tokens`` of the turn's first API request."""
     queued_turn_count: int | None = None
-    """The number of prompts that still wait for a turn."""
+    """The number of prompts that are still waiting for a turn."""
     result_index: int | None = None
-    """The number of this result in the process, from 0; a gap means that a result was lost."""
+    """The 0-based number of this result in the process; a gap means that a result was lost."""
     model_usage_since_last_result: dict[str, ModelUsage] | None = None
     """The usage since the previous result by model, including subagents, which you may add up; None in older CLIs."""
     errors: list[str] | None = None
-    """The errors as texts; a text that begins with ``[ede_diagnostic]`` is for the CLI's developers."""
+    """The errors as strings; a string that begins with ``[ede_diagnostic]`` is for the CLI's developers."""
     error: ErrorInfo | None = None
     """The error, in the ``permission_request`` dialect."""
     resume_reason: str | None = None
@@ -282,7 +282,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     policy_answer: str | None = None
     policy_answer_reason: str | None = None
     credential_expires_at: str | None = None
-    """An estimate of when the claude.ai login expires finally, in ISO 8601; None for other credentials."""
+    """An estimate of when the claude.ai login finally expires, in ISO 8601; None for other credentials."""
     # one of org_pin_api_key_conflict, provider_not_allowed, org_verify_failed, org_pin_mismatch,
     # managed_settings_invalid, remote_settings_required_unavailable, gateway_signin_required, gateway_access_denied,
     # proxy_invalid, temp_dir_unusable, cwd_unavailable, shell_tool_missing, session_held_by_background,
@@ -436,7 +436,7 @@ class AuthenticationError(ApiError):
     """The credentials are missing, wrong, or do not allow the request (HTTP 401 and 403)."""
 
     def _advise(self, result: ResultMessage) -> str:
-        if result.error is not None:  # from an agent of another dialect than the CLI's
+        if result.error is not None:  # from an agent with a dialect other than the CLI's
             return "give the agent credentials that may do this"
         return "log in (run `claude`, then /login), or give the CLI a key that may do this, in ANTHROPIC_API_KEY"
 
@@ -474,13 +474,13 @@ class RateLimitError(ApiError):
 
 
 class MaxTurnsError(TurnError):
-    """The allowed number of turns is used up (``--max-turns``)."""
+    """The turn reached the limit on the number of turns (``--max-turns``)."""
 
     _remedy = "allow more with ClaudeOptions(max_turns=...), or go on with another prompt"
 
 
 class MaxBudgetError(TurnError):
-    """The allowed dollars are spent (``--max-budget-usd``)."""
+    """The session reached the spending limit (``--max-budget-usd``)."""
 
     _remedy = "allow more with ClaudeOptions(max_budget_usd=...)"
 

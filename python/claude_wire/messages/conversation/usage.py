@@ -238,7 +238,7 @@ class SessionUsage(Wire, kw_only=True, frozen=True):
     total_lines_removed: int
     """The lines that tools removed from files."""
     model_usage: dict[str, ModelUsage]
-    """The usage by model, subagents included."""
+    """The usage by model, including subagents."""
 
 
 class ExtraUsage(Wire, kw_only=True, frozen=True):
@@ -251,7 +251,7 @@ class ExtraUsage(Wire, kw_only=True, frozen=True):
     used_credits: Number | None = null()
     """The amount spent in the billing period, in minor units of ``currency``; null if not known."""
     utilization: Number | None = null()
-    """The used part of ``monthly_limit``; null without a limit."""
+    """How much of ``monthly_limit`` is used; null without a limit."""
     currency: str | UnsetType | None = UNSET
     """The currency code, such as ``USD``."""
 
@@ -279,7 +279,7 @@ class UsageLimit(Wire, kw_only=True, frozen=True):
     group: str
     """The heading to show the limit under, such as ``session`` or ``weekly``."""
     percent: Number
-    """The used part of the limit in percent, 0 to 100."""
+    """The percentage of the limit that is used, 0 to 100."""
     resets_at: str | None = null()
     """When the limit resets, in ISO 8601; null if not known."""
     scope: UsageLimitScope | UnsetType | None = UNSET
@@ -315,7 +315,7 @@ class ContextOverLimit(Wire, frozen=True):
     """The number of tokens above the limit."""
     # one of hard_limit, compaction_window
     kind: str
-    """The limit: of the model, or the smaller one at which the CLI compacts."""
+    """The limit: the model's, or the smaller limit at which the CLI compacts."""
 
 
 class ContextUsageCategory(Wire, frozen=True):
@@ -326,7 +326,7 @@ class ContextUsageCategory(Wire, frozen=True):
     tokens: int
     # one of free, used, buffer, deferred
     kind: str
-    """``used``: content; ``free`` and ``buffer``: unused room; ``deferred``: tools that are not loaded."""
+    """``used``: content; ``free`` and ``buffer``: unused space; ``deferred``: tools that are not loaded."""
 
 
 class ContextUsageMcpTool(Wire, frozen=True):
@@ -368,7 +368,7 @@ class ContextUsageSkill(Wire, kw_only=True, frozen=True):
     source: str
     """Where the skill is defined, such as ``built-in``, ``userSettings`` or ``plugin``."""
     plugin_name: str | None = None
-    """The name of the plugin that has the skill."""
+    """The name of the plugin that provides the skill."""
     tokens: int
     """The tokens of the skill's description."""
 
@@ -390,7 +390,7 @@ class ContextUsage(Wire, kw_only=True, frozen=True):
     over_limit: ContextOverLimit | None = None
     """The excess, if ``total_tokens`` is more than ``raw_max_tokens``."""
     categories: list[ContextUsageCategory]
-    """The categories of content and their tokens, free room included."""
+    """The categories of content and their tokens, including free space."""
     mcp_tools: list[ContextUsageMcpTool]
     """The tokens of each MCP tool."""
     memory_files: list[ContextMemoryFile]

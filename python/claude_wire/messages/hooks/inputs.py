@@ -185,7 +185,7 @@ class PostModelSwitchHookInput(_ModelSwitchHookInput, tag="PostModelSwitch", kw_
 
 
 class SetupHookInput(HookInputBase, tag="Setup", kw_only=True, frozen=True):
-    """The CLI started in order to set up or maintain a repository."""
+    """The CLI started to set up or maintain a repository."""
 
     # one of init, maintenance
     trigger: str
@@ -230,13 +230,13 @@ class ElicitationHookInput(HookInputBase, tag="Elicitation", kw_only=True, froze
     """The question, as text for the user."""
     # one of form, url
     mode: str | None = None
-    """How the user answers: in a form, or at a web page."""
+    """How the user answers: in a form or on a web page."""
     url: str | None = None
-    """The page to open, in the mode ``url``."""
+    """The page to open in ``url`` mode."""
     elicitation_id: str | None = None
-    """The id that :class:`ElicitationCompleteMessage` repeats; only in the mode ``url``."""
+    """The id that :class:`ElicitationCompleteMessage` repeats; only in ``url`` mode."""
     requested_schema: dict[str, Any] | None = None
-    """The JSON schema of the answer, in the mode ``form``."""
+    """The JSON schema of the answer in ``form`` mode."""
 
 
 class ElicitationResultHookInput(HookInputBase, tag="ElicitationResult", kw_only=True, frozen=True):
@@ -245,15 +245,15 @@ class ElicitationResultHookInput(HookInputBase, tag="ElicitationResult", kw_only
     mcp_server_name: str
     """The name of the MCP server that asked."""
     elicitation_id: str | None = None
-    """The id of the question; only in the mode ``url``."""
+    """The id of the question; only in ``url`` mode."""
     # one of form, url
     mode: str | None = None
-    """How the user answered: in a form, or at a web page."""
+    """How the user answered: in a form or on a web page."""
     # one of cancel, accept, decline
     action: str
     """What the user did; ``cancel`` if the user did not decide."""
     content: dict[str, Any] | None = None
-    """The filled form, with ``accept``."""
+    """The completed form, if ``action`` is ``accept``."""
 
 
 class ConfigChangeHookInput(HookInputBase, tag="ConfigChange", kw_only=True, frozen=True):
@@ -280,7 +280,7 @@ class InstructionsLoadedHookInput(HookInputBase, tag="InstructionsLoaded", kw_on
     globs: list[str] | None = None
     """The patterns that matched, with ``path_glob_match``."""
     trigger_file_path: str | None = None
-    """The model's file because of which the CLI loaded this file, if any."""
+    """The file that the model used, which made the CLI load this file, if any."""
     parent_file_path: str | None = None
     """The file that includes this one, with ``include``."""
 
@@ -337,7 +337,7 @@ class MessageDisplayHookInput(HookInputBase, tag="MessageDisplay", kw_only=True,
     message_id: str
     """The UUID of the message, the same in all calls for it; not the API's ``msg_…`` id."""
     index: int
-    """The number of this call for the message, from 0."""
+    """The 0-based number of this call for the message."""
     final: bool
     """True only in the last call for the message."""
     delta: str

@@ -35,7 +35,7 @@ class _ElicitationOutput(_ForEvent, kw_only=True, frozen=True):
     action: str | None = None
     """The answer; None to use the user's answer."""
     content: dict[str, Any] | None = None
-    """The filled form, with ``accept``."""
+    """The completed form, if ``action`` is ``accept``."""
 
 
 class CwdChangedHookSpecificOutput(_WatchPaths, tag="CwdChanged", kw_only=True, frozen=True):
@@ -105,11 +105,11 @@ class PostModelSwitchHookSpecificOutput(_WithContext, tag="PostModelSwitch", kw_
 
 
 class PostToolBatchHookSpecificOutput(_WithContext, tag="PostToolBatch", kw_only=True, frozen=True):
-    """Text for the model to add after a batch of tool results."""
+    """Text to add for the model after a batch of tool results."""
 
 
 class PostToolUseFailureHookSpecificOutput(_WithContext, tag="PostToolUseFailure", kw_only=True, frozen=True):
-    """Text for the model to add after a failed tool call's result."""
+    """Text to add for the model after a failed tool call's result."""
 
 
 class PostToolUseHookSpecificOutput(_WithContext, tag="PostToolUse", kw_only=True, frozen=True):
@@ -158,7 +158,7 @@ class SessionStartHookSpecificOutput(_WithContext, tag="SessionStart", kw_only=T
 
 
 class SetupHookSpecificOutput(_WithContext, tag="Setup", kw_only=True, frozen=True):
-    """Text for the model to add after a setup hook."""
+    """Text to add for the model after a setup hook."""
 
 
 class StopHookSpecificOutput(_WithContext, tag="Stop", kw_only=True, frozen=True):
@@ -284,7 +284,7 @@ def ineffective(output: HookOutput | AsyncHookOutput | dict[str, Any]) -> str:
 
 
 def _member(part: Any, name: str, otherwise: Any = None) -> Any:
-    """Return a member of a JSON object, given as a message or a dict; ``otherwise`` for anything else."""
+    """Return a member of a message or a dict. For any other value, return ``otherwise``."""
     if isinstance(part, Unknown):
         return None
     plain: Any = part.to_dict() if isinstance(part, Wire) else part

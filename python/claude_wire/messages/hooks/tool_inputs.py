@@ -37,7 +37,7 @@ class HookInputBase(Wire, tag_field="hook_event_name", kw_only=True, frozen=True
 
 class _ToolHookInput(HookInputBase, kw_only=True, frozen=True):
     tool_name: str
-    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
+    """The name of the tool; ``mcp__SERVER__TOOL`` for an MCP tool."""
     tool_input: Any
     """The input of the call, as the model wrote it."""
 
@@ -86,7 +86,7 @@ class PostToolBatchToolCall(Wire, kw_only=True, frozen=True):
     """A tool call of a finished batch."""
 
     tool_name: str
-    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
+    """The name of the tool; ``mcp__SERVER__TOOL`` for an MCP tool."""
     tool_input: Any
     """The input of the call, as the model wrote it."""
     tool_use_id: str
