@@ -39,7 +39,7 @@ pub(super) struct Imported {
 ///
 /// # Safety
 ///
-/// `text` must be null, or point to a string that ends with a NUL and that nobody changes or frees during `'a`.
+/// `text` must be null, or point to a string that ends with a NUL and that no code changes or frees during `'a`.
 unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     if text.is_null() {
         return Cow::default();

@@ -44,8 +44,8 @@ pub(super) fn shared() -> Result<&'static Shared, i32> {
 /// threads, only async-signal-safe functions may be called.
 pub(super) fn leave_to_parent() {
     let parents = SHARED.swap(ptr::null_mut(), AcqRel);
-    // SAFETY: the pointer is null, or from `into_raw` and never freed. `limit` reads an atomic and takes no lock: in the child,
-    // nobody would ever unlock one that a thread of the parent held.
+    // SAFETY: the pointer is null, or from `into_raw` and never freed. `limit` reads an atomic and takes no lock: a lock
+    // that a thread of the parent held stays locked in the child.
     if let Some(parents) = unsafe { parents.as_ref() } {
         LIMIT.store(parents.limit(), Release);
     }

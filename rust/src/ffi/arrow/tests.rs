@@ -32,7 +32,7 @@ fn an_array_owns_its_values_until_it_is_released_on_any_thread() {
         (*place).release = None;
         child
     };
-    // SAFETY: `ArrowArray::of` made the array, and nobody has released it.
+    // SAFETY: `ArrowArray::of` made the array, and it is not released yet.
     unsafe { array.release.unwrap()(&raw mut array) };
     assert!(array.release.is_none());
     // SAFETY: the second buffer of a text column has one offset more than rows, so index 1000 exists.
@@ -42,7 +42,7 @@ fn an_array_owns_its_values_until_it_is_released_on_any_thread() {
     thread::spawn(move || {
         let mut moved = moved;
         let Moved(array) = &mut moved;
-        // SAFETY: the child was moved out above, and nobody has released it.
+        // SAFETY: the child was moved out above, and it is not released yet.
         unsafe { array.release.unwrap()(array) };
         assert!(array.release.is_none());
     })
