@@ -77,8 +77,8 @@ def encode(message: Wire | dict[str, Any]) -> bytes:
 
 _writer = NativeWriter(encode)
 if not TYPE_CHECKING:
-    # The native function replaces the function above, and calls it for a message that only Python can encode. A Python
-    # wrapper around the native function would take twice as long.
+    # The native function replaces the function above, and calls it for a message that the native code cannot encode. A
+    # Python wrapper around the native function would take twice as long.
     encode = _writer.encode
 
 
