@@ -62,7 +62,7 @@ class Connection:
 
     @property
     def interrupt_may_be_unanswered(self) -> bool:
-        """True if the agent may not answer an interrupt that is sent now, because no turn is known to run."""
+        """True if the agent might not answer an interrupt sent now, because no turn is known to run."""
         return False
 
     def to_host(self, message: Any) -> bytes:

@@ -22,15 +22,15 @@ InvalidKind: TypeAlias = Literal[
 
 
 class InvalidLine:
-    """A line that is not one JSON object. A decoder returns this instead of a message. Immutable.
+    """A line that is not one JSON object. A decoder returns this instead of a message. Instances are immutable.
 
-    It is not a message and cannot be encoded; ``raw`` has the bytes of the line.
+    An invalid line is not a message and cannot be encoded; ``raw`` has the bytes of the line.
 
     Attributes:
         raw: the line's bytes without its line feed; only the first 1024 bytes of a line longer than ``max_line_bytes``.
         line_number: 1 for the stream's first line; blank lines count.
         offset: the position of the line's first byte in the stream.
-        reason: why the line is invalid, in English, without its content.
+        reason: why the line is invalid, in English, without the line's content.
         length: the length of the whole line in bytes, without its line feed.
         kind: the reason as a word: ``not_json``, ``not_utf8``, ``not_object``, ``null``, ``number`` (out of range),
             ``too_deep``, ``tags`` (a tag has two values), ``truncated`` (the stream ended in the line), ``too_long`` or
@@ -95,8 +95,8 @@ class InvalidLineError(ClaudeWireError, ValueError):
 
     Attributes:
         line: the :class:`~claude_wire.InvalidLine`, with its bytes, number, offset and reason.
-        messages: the messages before this line in the same call; empty from ``read()``, which yields them first. The
-            next call of ``feed`` or ``close`` returns the later messages.
+        messages: the messages before this line in the same call; empty from ``read()``, which yields these messages
+            first. The next call of ``feed`` or ``close`` returns the later messages.
     """
 
     def __init__(self, line: InvalidLine, messages: list[Any] | None = None) -> None:

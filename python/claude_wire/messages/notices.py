@@ -10,7 +10,7 @@ from claude_wire.messages.base import MessageBase, Number, Sender, Wire, null
 
 
 class KeepAlive(MessageBase, tag="keep_alive", frozen=True):
-    """Keeps the connection open. Either side may send it, and the reader ignores it."""
+    """Keeps the connection open. Either side may send this message, and the reader ignores it."""
 
     sent_by: ClassVar[Sender] = "both"
 
@@ -59,7 +59,7 @@ class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen
 
 
 class AuthStatusMessage(MessageBase, tag="auth_status", kw_only=True, frozen=True):
-    """Sign-in progress."""
+    """Reports the progress of a sign-in."""
 
     isAuthenticating: bool
     output: list[str] | str
@@ -100,7 +100,7 @@ class UnifiedRateLimitWindow(Wire, kw_only=True, frozen=True):
 class RateLimitInfo(Wire, kw_only=True, frozen=True):
     """The rate limit that matters most now, and how much of it is used. Keys are camelCase.
 
-    The CLI may also write words that are not listed.
+    The CLI may also write values that are not listed.
     """
 
     # one of allowed, allowed_warning, rejected
@@ -165,16 +165,16 @@ class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True
 
 
 class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=True, frozen=True):
-    """The conversation starts again, for example after ``/clear``. The model no longer sees earlier messages.
+    """The conversation starts over, for example after ``/clear``. The model no longer sees earlier messages.
 
-    The running totals in results start at 0 again.
+    The running totals in results restart at 0.
     """
 
     new_conversation_id: str
     """The id of the new conversation; observed: the same as ``uuid``."""
     # one of clear, plan_mode_exit, fresh_session, onboarding
     trigger: str | None = None
-    """The cause; treat an unknown word like None."""
+    """The cause; treat an unknown value like None."""
     user_message_uuid: str | None = None
     """The uuid of the ``/clear`` prompt; None for other triggers."""
     timestamp: str | None = None
@@ -217,7 +217,7 @@ class CommandLifecycleMessage(MessageBase, tag="command_lifecycle", kw_only=True
     command_uuid: str | None = None
     """The uuid of the prompt."""
     state: str | None = None
-    """First ``queued``, then ``started``, then ``completed``; or another word."""
+    """First ``queued``, then ``started``, then ``completed``; or another value."""
     uuid: str | None = None
     """The id of this message."""
     session_id: str | None = None

@@ -29,7 +29,7 @@ class InitMcpServer(Wire, frozen=True):
 
     name: str
     status: str
-    """``connected``, ``failed``, ``needs-auth``, ``pending``, ``disabled`` or another word."""
+    """``connected``, ``failed``, ``needs-auth``, ``pending``, ``disabled`` or another value."""
     source: str | None = None
     """``sdk``, ``plugin`` or the scope of its configuration, such as ``user`` or ``dynamic``."""
 
@@ -67,8 +67,8 @@ class PluginError(Wire, kw_only=True, frozen=True):
 class InitMessage(SystemMessage, kw_only=True, frozen=True):
     """Describes the session: directory, model, tools, permission mode, commands and more.
 
-    The CLI sends this at the start of each turn. Use the newest, because model and session may have changed. Older CLIs
-    and dialects omit many fields.
+    The CLI sends this message at the start of each turn. Use the newest message, because the model and the session may
+    have changed. Older CLIs and dialects omit many fields.
     """
 
     subtype: Literal["init"] = constant("init")
@@ -162,7 +162,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
-    """Plugin installation progress at the start."""
+    """Reports the progress of installing plugins at startup."""
 
     subtype: Literal["plugin_install"] = constant("plugin_install")
     # one of completed, failed, started, installed
@@ -273,7 +273,7 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
     decision_reason_type: str | None = None
     """The kind of reason, such as ``rule``, ``mode``, ``classifier`` or ``asyncAgent``."""
     decision_reason: str | None = None
-    """The reason as text for people."""
+    """The reason as human-readable text."""
     message: str
     """The text that the model gets as the tool result."""
     decision_reason_code: str | None = None
@@ -403,7 +403,7 @@ class FilesPersistedMessage(SystemMessage, kw_only=True, frozen=True):
 class SessionWritesLostMessage(SystemMessage, kw_only=True, frozen=True):
     """The CLI lost data that it wanted to save, because the disk is full or over quota.
 
-    The CLI sends this at most once, when it exits, after the last result.
+    The CLI sends this message at most once, when it exits, after the last result.
     """
 
     subtype: Literal["session_writes_lost"] = constant("session_writes_lost")
@@ -425,7 +425,7 @@ class RecalledMemory(Wire, frozen=True):
     scope: str
     """The owner of the memory."""
     content: str | None = None
-    """The text; None if the file has it."""
+    """The text; None if only the file has the text."""
 
 
 class MemoryRecallMessage(SystemMessage, kw_only=True, frozen=True):
@@ -499,7 +499,7 @@ class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
     parent_task_id: str | None = None
     """The task of the subagent that started this task; None in the main conversation."""
     task_type: str | None = None
-    """``local_agent`` for a subagent, ``local_bash`` for a shell command, or another word."""
+    """``local_agent`` for a subagent, ``local_bash`` for a shell command, or another value."""
     workflow_name: str | None = None
     """The name of the workflow; only if ``task_type`` is ``local_workflow``."""
     prompt: str | None = None
@@ -531,7 +531,7 @@ class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
     last_tool_name: str | None = None
     """The tool that the subagent called last."""
     summary: str | None = None
-    """The progress of the task in one line, by the model or by the MCP server."""
+    """The progress of the task in one line, written by the model or by the MCP server."""
 
 
 class TaskPatch(Wire, kw_only=True, frozen=True):
@@ -606,7 +606,7 @@ class BackgroundTask(Wire, kw_only=True, frozen=True):
     run_id: str | None = None
     """The id of this run of the task; a resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     task_type: str
-    """``local_agent`` for a subagent, ``local_bash`` for a shell command, or another word."""
+    """``local_agent`` for a subagent, ``local_bash`` for a shell command, or another value."""
     subagent_type: str | None = None
     """The type of the subagent, such as ``general-purpose``; None for other tasks."""
     description: str
@@ -620,7 +620,8 @@ class BackgroundTask(Wire, kw_only=True, frozen=True):
 class BackgroundTasksChangedMessage(SystemMessage, kw_only=True, frozen=True):
     """All tasks that are running in the background.
 
-    The CLI sends this when a background task begins or ends. A new CLI process has no tasks and does not send it.
+    The CLI sends this message when a background task begins or ends. A new CLI process has no tasks and does not send
+    this message.
     """
 
     subtype: Literal["background_tasks_changed"] = constant("background_tasks_changed")
@@ -634,7 +635,7 @@ class BackgroundTaskSummary(Wire, kw_only=True, frozen=True):
     id: str
     """The id of the task."""
     type: str
-    """``shell``, ``subagent``, ``monitor``, ``workflow`` or another word."""
+    """``shell``, ``subagent``, ``monitor``, ``workflow`` or another value."""
     status: str
     description: str
     """The task in a few words, cut off after 1000 characters."""
@@ -735,7 +736,7 @@ class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
     stdout: str | None = None
     stderr: str | None = None
     exit_code: int | None = None
-    """The exit code of the hook's command; None if it is not known."""
+    """The exit code of the hook's command; None if unknown."""
     # one of success, error, cancelled
     outcome: str | None = None
     """How the hook ended."""
@@ -791,7 +792,7 @@ class CompactMetadata(Wire, kw_only=True, frozen=True):
 class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):
     """From here on, the model sees a summary instead of the earlier messages.
 
-    This follows the :class:`StatusMessage` about the end of the compaction. The summary follows as a synthetic
+    This message follows the :class:`StatusMessage` about the end of the compaction. The summary follows as a synthetic
     :class:`UserMessage`.
     """
 
@@ -840,7 +841,7 @@ class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     """Always ``refusal``."""
     # one of retry, revert, sticky
     direction: str
-    """``retry``, the only word of current CLIs: the fallback model gets the prompt."""
+    """``retry``, the only value in current CLIs: the fallback model gets the prompt."""
     # one of session, local
     scope: str | None = None
     """``session`` or None: the session's model changes; ``local``: only this answer is from the fallback model."""
@@ -882,7 +883,7 @@ class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
 class ModelFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     """The model is not available, and the fallback model answers instead.
 
-    The CLI sends this after the retries, before the fallback model's answer.
+    The CLI sends this message after the retries, before the fallback model's answer.
     """
 
     subtype: Literal["model_fallback"] = constant("model_fallback")

@@ -108,7 +108,7 @@ def from_dict(cls: type[T], value: dict[str, Any]) -> T:
         raise ValueError(f"no {cls.__name__}: {misfit.reason}") from None
 
 
-#: Expected type -> its name in error texts, as in "expected a string, got null".
+#: Expected type -> its name in error messages, as in "expected a string, got null".
 _EXPECTED: dict[type, str] = {
     str: "a string",
     bool: "true or false",
@@ -117,12 +117,12 @@ _EXPECTED: dict[type, str] = {
     list: "an array",
     dict: "an object",
 }
-#: Type of a decoded JSON value -> its name in error texts.
+#: Type of a decoded JSON value -> its name in error messages.
 VALUE_NAMES: dict[type, str] = {**_EXPECTED, int: "a number", type(None): "null"}
 
 
 def _any_of(kinds: list[type]) -> str:
-    """Return a union's name for an error text. Omit null, because "a string or null" does not help a reader."""
+    """Return a union's name for an error message. Omit null, because "a string or null" does not help a reader."""
     *others, last = dict.fromkeys(_EXPECTED[kind] for kind in kinds if not (kind is int and float in kinds))
     return f"{', '.join(others)} or {last}" if others else last
 

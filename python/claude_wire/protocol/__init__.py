@@ -1,8 +1,8 @@
 """The host's side of the protocol as state machines, without input and output. See :class:`HostProtocol`.
 
-Use this for an SDK that has its own transport. Pass each decoded message to :meth:`HostProtocol.receive`, act on the
-returned events, and report each prompt, request and answer that you send. :class:`~claude_wire.Session` uses the same
-classes.
+Use this package for an SDK that has its own transport. Pass each decoded message to :meth:`HostProtocol.receive`, act
+on the returned events, and report each prompt, request and answer that you send. :class:`~claude_wire.Session` uses the
+same classes.
 """
 
 from claude_wire.protocol.host import (

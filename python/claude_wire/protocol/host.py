@@ -182,7 +182,7 @@ class HostProtocol:
         return events
 
     def end(self) -> list[Question]:
-        """Record that the process ended. Return the questions that were open."""
+        """Record that the process exited. Return the questions that were open."""
         died = self.questions.open
         for question in died:
             self.questions.settle(question, Event.END)

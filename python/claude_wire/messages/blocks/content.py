@@ -116,7 +116,7 @@ class FallbackInfo(Wire, frozen=True):
     """One of the two models of a :class:`FallbackBlock`."""
 
     model: str
-    """The id of the model; in ``from_``, it may be the name that the request used."""
+    """The id of the model; in ``from_``, possibly the name that the request used."""
 
 
 class FallbackBlock(Wire, tag_field="type", tag="fallback", rename={"from_": "from"}, frozen=True):
@@ -207,9 +207,9 @@ class BrowserStateChangeDownloadCompleted(Wire, tag_field="type", tag="download_
     url: str
     """The address of the file, after all redirects."""
     path: str | UnsetType | None = UNSET
-    """The downloaded file; null or absent if it is not known."""
+    """The downloaded file; null or absent if unknown."""
     size_bytes: int | UnsetType | None = UNSET
-    """The size of the file in bytes; null or absent if it is not known."""
+    """The size of the file in bytes; null or absent if unknown."""
 
 
 class BrowserStateChangeDownloadFailed(Wire, tag_field="type", tag="download_failed", frozen=True):
@@ -219,7 +219,7 @@ class BrowserStateChangeDownloadFailed(Wire, tag_field="type", tag="download_fai
     url: str
     """The address of the file, after all redirects."""
     error: str | UnsetType | None = UNSET
-    """Why the download failed; null or absent if the reason is not known."""
+    """Why the download failed; null or absent if the reason is unknown."""
 
 
 BrowserStateChange: TypeAlias = (

@@ -43,13 +43,13 @@ class ImageTransformations(Wire, frozen=True):
 
     # one of error, downsize
     oversized_image: str | None = None
-    """``error``: the API refuses the request; ``downsize``, the default: it makes the image smaller."""
+    """``error``: the API refuses the request; ``downsize``, the default: the API makes the image smaller."""
 
 
 class ImageBlock(Wire, tag_field="type", tag="image", frozen=True):
     """An image for the model, in a prompt or in a tool result.
 
-    The model never writes one. If a tool reads an image file, this block is in ``content`` of the
+    The model never writes this block. If a tool reads an image file, this block is in ``content`` of the
     :class:`ToolResultBlock`.
     """
 
@@ -111,7 +111,7 @@ DocumentSource: TypeAlias = (
 class DocumentBlock(Wire, tag_field="type", tag="document", kw_only=True, frozen=True):
     """A document that the model can read and, if ``citations`` says so, cite.
 
-    The model never writes one. A :class:`WebFetchResultBlock` also contains one.
+    The model never writes this block. A :class:`WebFetchResultBlock` also contains one.
     """
 
     source: DocumentSource

@@ -60,7 +60,7 @@ class WebSearchResultBlock(Wire, tag_field="type", tag="web_search_result", kw_o
     encrypted_content: str
     """Opaque; send it back unchanged."""
     page_age: str | UnsetType | None = UNSET
-    """The age of the page, as text; null if it is not known."""
+    """The age of the page, as text; null if unknown."""
     title: str
     url: str
 
@@ -102,7 +102,7 @@ class WebFetchResultBlock(Wire, tag_field="type", tag="web_fetch_result", frozen
     """The page as a document."""
     url: str
     retrieved_at: str | UnsetType | None = UNSET
-    """When the API fetched the page, in ISO 8601; null if it is not known."""
+    """When the API fetched the page, in ISO 8601; null if unknown."""
 
 
 WebFetchResult: TypeAlias = WebFetchToolResultError | WebFetchResultBlock | OrUnknownObject

@@ -78,7 +78,7 @@ class AccountInfo(Wire, kw_only=True, frozen=True):
     """Where the API key comes from, such as ``ANTHROPIC_API_KEY``; None with a login."""
     # one of firstParty, bedrock, vertex, foundry, anthropicAws, anthropicGoogleCloud, mantle, gateway
     apiProvider: str | None = None
-    """The API; unless it is ``firstParty``, all other fields are None."""
+    """The API provider; unless the provider is ``firstParty``, all other fields are None."""
 
 
 class AgentDefinition(Wire, kw_only=True, frozen=True):
@@ -163,5 +163,5 @@ class SettingsParseError(Wire, frozen=True):
     path: str
     """The dotted path of the wrong key; empty if the whole file is wrong."""
     message: str
-    """The error as text for people."""
+    """The error as human-readable text."""
     file: str | None = None

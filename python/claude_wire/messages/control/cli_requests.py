@@ -26,10 +26,10 @@ from claude_wire.messages.unknown import OrUnknownObject
 class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool", kw_only=True, frozen=True):
     """The CLI asks whether it may run a tool, and waits for the answer.
 
-    It asks after the assistant message with the ``tool_use`` block, if no rule and no mode decides. The CLI must run
-    with ``--permission-prompt-tool stdio``. An interrupt withdraws the question. If the answer is neither
-    :class:`PermissionResultAllow` nor :class:`PermissionResultDeny`, the tool fails. The texts may contain terminal
-    escapes.
+    The CLI asks after the assistant message with the ``tool_use`` block, if neither a rule nor the mode decides. The
+    CLI must run with ``--permission-prompt-tool stdio``. An interrupt withdraws the question. If the answer is neither
+    :class:`PermissionResultAllow` nor :class:`PermissionResultDeny`, the tool fails. The text fields may contain
+    terminal escapes.
     """
 
     sent_by: ClassVar[Sender] = "agent"
@@ -39,15 +39,15 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     mcp_server: McpServerProvenance | None = None
     """The MCP server that serves the tool; None for other tools."""
     display_name: str | None = None
-    """The name of the tool for people."""
+    """The name of the tool for display."""
     input: dict[str, Any]
     """The input of the call."""
     description: str | None = None
-    """A description of the call, for people."""
+    """A human-readable description of the call."""
     permission_suggestions: list[PermissionUpdate] | None = None
     """Permission changes to offer to the user; pass the accepted ones to :meth:`allow`."""
     decision_reason: str | None = None
-    """Why the CLI asks, for people."""
+    """Why the CLI asks, as human-readable text."""
     blocked_path: str | None = None
     """A path outside the session's directories, if the CLI asks because of the path."""
     server_policy_ask_only: bool | None = None
@@ -55,7 +55,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     # one of rule, mode, subcommandResults, permissionPromptTool, hook, asyncAgent, sandboxOverride, workingDir,
     # safetyCheck, classifier, other
     decision_reason_type: str | None = None
-    """Why the CLI asks, as one word; other words are possible."""
+    """Why the CLI asks, as one word; other values are possible."""
     tool_use_id: str | None = None
     """The ``id`` of the tool call."""
     classifier_approvable: bool | None = None
@@ -190,16 +190,16 @@ class ElicitationRequest(ControlRequestBody[ElicitationResponse], tag="elicitati
     title: str | None = None
     """A title for the question."""
     display_name: str | None = None
-    """The name of the tool or server for people."""
+    """The name of the tool or server for display."""
     description: str | None = None
-    """A description of the question, for people."""
+    """A human-readable description of the question."""
 
 
 class UserDialogCompleted(Wire, tag_field="behavior", tag="completed", kw_only=True, frozen=True):
     """The user answered the dialog."""
 
     result: Any
-    """The answer as JSON, in a form that depends on ``dialog_kind``."""
+    """The answer as JSON, in a format that depends on ``dialog_kind``."""
 
 
 class UserDialogCancelled(Wire, tag_field="behavior", tag="cancelled", frozen=True):
@@ -226,6 +226,6 @@ class RequestUserDialogRequest(
     dialog_kind: str
     """The kind of dialog; a host must not answer an unknown kind."""
     payload: dict[str, Any]
-    """The content of the dialog, in a form that depends on ``dialog_kind``."""
+    """The content of the dialog, in a format that depends on ``dialog_kind``."""
     tool_use_id: str | None = None
     """The ``id`` of the tool call that the dialog is about."""

@@ -253,9 +253,9 @@ class RateLimitWindow(Wire, kw_only=True, frozen=True):
     """How much of one rate limit window of the plan is used."""
 
     utilization: Number | None = null()
-    """The percentage used, 0 to 100 (a fraction in :class:`RateLimitInfo`); null if not known."""
+    """The percentage used, 0 to 100 (a fraction in :class:`RateLimitInfo`); null if unknown."""
     resets_at: str | None = null()
-    """When the window resets, in ISO 8601 (seconds in :class:`RateLimitInfo`); null if not known."""
+    """When the window resets, in ISO 8601 (seconds in :class:`RateLimitInfo`); null if unknown."""
 
 
 class ModelRateLimitWindow(Wire, kw_only=True, frozen=True):
@@ -264,9 +264,9 @@ class ModelRateLimitWindow(Wire, kw_only=True, frozen=True):
     display_name: str
     """The server's label for the model, such as ``Opus``; not a model id."""
     utilization: Number | None = null()
-    """The percentage used, 0 to 100; null if not known."""
+    """The percentage used, 0 to 100; null if unknown."""
     resets_at: str | None = null()
-    """When the window resets, in ISO 8601; null if not known."""
+    """When the window resets, in ISO 8601; null if unknown."""
 
 
 class RateLimits(Wire, kw_only=True, frozen=True):
@@ -283,7 +283,7 @@ class RateLimits(Wire, kw_only=True, frozen=True):
     seven_day_sonnet: RateLimitWindow | UnsetType | None = UNSET
     """The window of seven days for Sonnet models."""
     model_scoped: list[ModelRateLimitWindow] | None = None
-    """The weekly windows of single models; empty if the account has none, None if not known."""
+    """The weekly windows of individual models; empty if the account has none, None if unknown."""
     extra_usage: ExtraUsage | UnsetType | None = UNSET
     """Paid usage beyond the plan."""
 
@@ -294,7 +294,7 @@ class UsageBehavior(Wire, kw_only=True, frozen=True):
     # one of cache_miss, long_context, subagent_heavy, high_parallel, cron, max_effort, workflow, always_on_context,
     # large_tool_results
     key: str
-    """The habit; other words are possible."""
+    """The habit; other values are possible."""
     pct: Number
     """The share of the usage in percent, 0 to 100, by weight."""
     count: int

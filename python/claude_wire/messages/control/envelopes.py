@@ -27,8 +27,8 @@ RequestId: TypeAlias = str | Number | UnsetType | None
 class ControlRequest(MessageBase, tag="control_request", frozen=True):
     """A request to the other side, which answers with a :class:`ControlResponse`.
 
-    Answer each id once, even if it arrives twice. Answer an unsupported request with a :class:`ControlError`, but do
-    not answer a dialog of an unknown kind.
+    Answer each id once, even if the request arrives twice. Answer an unsupported request with a :class:`ControlError`,
+    but do not answer a dialog of an unknown kind.
     """
 
     sent_by: ClassVar[Sender] = "both"
@@ -79,7 +79,7 @@ class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=
     request_id: RequestId
     """The id of the control request."""
     error: str = ""
-    """What failed, as text for people; empty if it was absent."""
+    """What failed, as human-readable text; empty if absent."""
     error_code: str | None = None
     """A word for the error, such as ``unsupported_request``; often absent."""
     model: str | None = None

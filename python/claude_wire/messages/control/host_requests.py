@@ -81,7 +81,7 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     mcp_servers_applied: bool | None = None
     """True if the CLI accepted the request's ``mcpServers``; each server may still fail to connect."""
     sdk_mcp_manifests_parked: dict[str, str] | None = None
-    """Server -> what happened to its manifest: ``parked``, ``malformed``, ``not_honoured`` or another word."""
+    """Server -> what happened to its manifest: ``parked``, ``malformed``, ``not_honoured`` or another value."""
     claude_code_version: str | None = None
     """The version of the CLI."""
     # one of off, cooldown, on
@@ -125,7 +125,8 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
 class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize", kw_only=True, frozen=True):
     """Opens the session: registers hooks, MCP servers and agents, and asks for the CLI's commands and models.
 
-    Send it once, before any prompt. The CLI answers a second request, but ignores parts of it. Keys are camelCase.
+    Send this request once, before any prompt. The CLI answers a second request, but ignores parts of it. Keys are
+    camelCase.
     """
 
     hooks: dict[str, list[HookCallbackMatcher]] | None = None
@@ -135,7 +136,7 @@ class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize"
     sdkMcpServerConfigs: dict[str, SdkMcpServerConfig] | None = None
     """Settings of the MCP servers in ``sdkMcpServers``, by name."""
     sdkMcpServerManifests: dict[str, SdkMcpServerManifest] | None = None
-    """Handshake results of the MCP servers in ``sdkMcpServers``, by name, which save round trips."""
+    """Handshake results of the MCP servers in ``sdkMcpServers``, by name, to save round trips."""
     sdkMcpServerManifestsOrigin: str | None = None
     """``host_per_send`` if the host made the manifests for this request; for remote sessions."""
     jsonSchema: dict[str, Any] | None = None
@@ -184,7 +185,7 @@ class InterruptResponse(Wire, kw_only=True, frozen=True):
 
 
 class InterruptRequest(ControlRequestBody[InterruptResponse], tag="interrupt", kw_only=True, frozen=True):
-    """Stops the running turn, which then ends with a result. Without a turn, this does nothing.
+    """Stops the running turn, which then ends with a result. If no turn is running, this request does nothing.
 
     The CLI withdraws open permission questions first.
     """
@@ -337,7 +338,7 @@ class FileSuggestionsResponse(Wire, kw_only=True, frozen=True):
     """The files and directories that match a partial path, as after ``@`` in a prompt."""
 
     suggestions: list[Any]
-    """The matches; the form of an item is not known."""
+    """The matches; the format of an item is unknown."""
     cwd: str | None = None
     """The working directory."""
 
@@ -375,7 +376,7 @@ class RewindFilesResponse(Wire, kw_only=True, frozen=True):
 class RewindFilesRequest(ControlRequestBody[RewindFilesResponse], tag="rewind_files", kw_only=True, frozen=True):
     """Restores files, but not the conversation, to their state at a user message.
 
-    The CLI refuses this unless it keeps file checkpoints.
+    The CLI refuses this request unless it keeps file checkpoints.
     """
 
     user_message_id: str
@@ -552,7 +553,7 @@ class SetHasSubscribersRequest(
 ):
     """Tells the CLI whether someone is watching the output.
 
-    The CLI ignores this unless environment variables made it hold back stream events.
+    The CLI ignores this request unless environment variables made the CLI hold back stream events.
     """
 
     has_subscribers: bool | None = null()
@@ -601,7 +602,7 @@ class GetTaskOutputResponse(Wire, kw_only=True, frozen=True):
 class GetTaskOutputRequest(ControlRequestBody[GetTaskOutputResponse], tag="get_task_output", kw_only=True, frozen=True):
     """Asks for the last output of a background shell or monitor task. An unknown task is an error.
 
-    A host may repeat this while the task runs, and once after the task ends.
+    A host may repeat this request while the task runs, and once after the task ends.
     """
 
     task_id: str
@@ -662,14 +663,14 @@ class HookSafeMode(Wire, kw_only=True, frozen=True):
     managedHooksStillApply: bool
     """True if the hooks of managed settings still run."""
     exitHint: str
-    """How to leave the mode, as text for people."""
+    """How to leave the mode, as human-readable text."""
 
 
 class HookBareMode(Wire, kw_only=True, frozen=True):
     """Describes bare mode. Present only if the session runs in bare mode."""
 
     exitHint: str
-    """How to leave the mode, as text for people."""
+    """How to leave the mode, as human-readable text."""
 
 
 class HookEventInfo(Wire, kw_only=True, frozen=True):
@@ -704,7 +705,7 @@ class HookEditable(Wire, kw_only=True, frozen=True):
 class HookListing(Wire, kw_only=True, frozen=True):
     """A configured hook, as text for display.
 
-    Do not run the texts: the CLI replaced control characters in them with visible characters.
+    Do not run this text: the CLI replaced control characters in it with visible characters.
     """
 
     event: str
@@ -726,7 +727,7 @@ class HookListing(Wire, kw_only=True, frozen=True):
     contentLabel: str
     """What ``commandText`` is, such as ``Command``."""
     condition: str | None = None
-    """The hook runs only under this condition."""
+    """The condition under which the hook runs."""
     timeout: Number | None = None
     """Time limit for the hook, in seconds."""
     statusMessage: str | None = None
@@ -764,7 +765,7 @@ class GetHooksListingRequest(ControlRequestBody[GetHooksListingResponse], tag="g
 
 
 class UpdateSettingsRequest(ControlRequestBody[dict[str, Any]], tag="update_settings", kw_only=True, frozen=True):
-    """Writes settings to a file. This cannot delete a key. Remote sessions refuse the request."""
+    """Writes settings to a file. This request cannot delete a key. Remote sessions refuse the request."""
 
     # one of localSettings, userSettings
     source: str

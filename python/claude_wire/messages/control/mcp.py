@@ -115,7 +115,7 @@ class McpServerInfo(Wire, frozen=True):
 
 
 class McpToolAnnotations(Wire, frozen=True):
-    """An MCP server's own statements about the effects of a tool; empty if it makes none.
+    """An MCP server's own statements about the effects of a tool; empty if the server makes none.
 
     MCP calls the fields ``readOnlyHint``, ``destructiveHint`` and ``openWorldHint``.
     """
@@ -177,8 +177,8 @@ class SdkMcpServerConfig(Wire, frozen=True):
 class SdkMcpServerManifest(Wire, frozen=True):
     """The handshake result of an MCP server in the host, sent early to save round trips.
 
-    The CLI may use it for the first connection, or ignore it, so the host must still answer each ``mcp_message``.
-    :attr:`InitializeResponse.sdk_mcp_manifests_parked` reports what happened to each manifest.
+    The CLI may use the manifest for the first connection, or ignore it, so the host must still answer each
+    ``mcp_message``. :attr:`InitializeResponse.sdk_mcp_manifests_parked` reports what happened to each manifest.
     """
 
     initializeResult: dict[str, Any]

@@ -115,7 +115,7 @@ class RefusalStopDetails(Wire, tag_field="type", tag="refusal", kw_only=True, fr
     category: str | UnsetType | None = UNSET
     """The kind of possible harm, or null for a kind without a name."""
     explanation: str | UnsetType | None = UNSET
-    """The reason as text for people; the wording may change; null if there is none."""
+    """The reason as human-readable text; the wording may change; null if there is none."""
     fallback_credit_token: str | UnsetType | None = UNSET
     """An opaque code that pays for the lost cache if a fallback model retries within five minutes."""
     fallback_has_prefill_claim: bool | UnsetType | None = UNSET

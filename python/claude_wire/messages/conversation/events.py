@@ -147,7 +147,7 @@ class ApiErrorInfo(Wire, frozen=True):
     type: str | None = None
     """The kind of error, such as ``overloaded_error``."""
     message: str | None = None
-    """The error as text for people."""
+    """The error as human-readable text."""
 
 
 class ErrorEvent(Wire, tag_field="type", tag="error", frozen=True):

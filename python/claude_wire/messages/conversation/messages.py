@@ -45,13 +45,13 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     agent_id: str | None = None
     """The id of the subagent; None in the main conversation."""
     session_id: str | None = None
-    """The id of the session; empty in a prompt if not known yet."""
+    """The id of the session; empty in a prompt if not yet known."""
     uuid: str | None = None
     """The id of this message; a prompt with the uuid of an earlier prompt does not start a turn."""
     timestamp: str | None = None
     """When the message was written, in ISO 8601."""
     tool_use_result: Any = None
-    """The result as JSON in a form that depends on the tool; the model reads ``content`` instead."""
+    """The result as JSON in a format that depends on the tool; the model reads ``content`` instead."""
     tool_result_meta: Any = None
     """A list with the permission decision for each tool result, or why the tool did not run."""
     isReplay: bool | None = None
@@ -76,7 +76,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     inline_pastes: list[str] | None = None
     """Pasted text that is also in ``message``, each paste as one string."""
     file_attachments: list[Any] | None = None
-    """Files sent with the prompt; the form of an item is not known."""
+    """Files sent with the prompt; the format of an item is unknown."""
     interrupted_message_id: str | None = None
     refused_message_id: str | None = None
     """The API's id of the answer that a safety classifier stopped."""
@@ -95,7 +95,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
         """Return a prompt with this text or these blocks.
 
         Args:
-            session_id: empty if not known yet. The prompt always has this field.
+            session_id: empty if not yet known. The prompt always has this field.
             verbatim: take the text literally (``client_composed``): the CLI reads no file for ``@path``, and runs no
                 command for ``/`` at the start.
         """
@@ -170,7 +170,7 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     # rate_limit, overloaded, invalid_request, model_not_found, server_error, unknown, max_output_tokens,
     # cloud_credential_error
     error: str | UnsetType | None = UNSET
-    """Why the API refused; other words are possible."""
+    """Why the API refused; other values are possible."""
     is_api_error_message: bool | None = None
     """True if the text is about an error of the API."""
     api_error_status: int | None = None

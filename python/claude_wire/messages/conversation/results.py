@@ -57,7 +57,7 @@ class ErrorInfo(Wire, kw_only=True, frozen=True):
     """An error as text and code, in the ``permission_request`` dialect."""
 
     message: str
-    """The error as text for people."""
+    """The error as human-readable text."""
     code: str
     """A word for the error, such as ``auth_error`` or ``budget_exceeded``."""
 
@@ -66,7 +66,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     """Ends a turn, and reports its outcome, cost and duration. The base class of all results.
 
     Read :attr:`ok`, not ``subtype``. If the API failed, the ``subtype`` is ``success``, ``is_error`` is true, and
-    ``result`` has the text. If the CLI failed, ``errors`` has the texts, and there is no ``result``.
+    ``result`` has the text. If the CLI failed, ``errors`` has the error messages, and there is no ``result``.
 
     ``total_cost_usd`` and ``modelUsage`` are running totals of the session, which continue when a session is resumed or
     forked: do not add them up. ``usage`` and ``model_usage_since_last_result`` are for this turn only.
@@ -257,7 +257,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     frame_intake_phases_ms: dict[str, Any] | None = None
     """Milliseconds of each phase from receiving the prompt to queueing it."""
     turn_start_phases_ms: dict[str, Any] | None = None
-    """Milliseconds of each phase of the start of the turn."""
+    """Milliseconds of each startup phase of the turn."""
     turn_start_control_requests_ms: Number | None = None
     """Milliseconds that control requests took at the start of the turn."""
     text_post_count: int | None = None
@@ -543,7 +543,7 @@ class SessionNotFoundError(ExecutionError):
     The CLI removes conversations after 30 days (``cleanupPeriodDays`` of its settings).
 
     Attributes:
-        folder: the path of the searched folder; None if not known. The CLI searches only the subfolder of its working
+        folder: the path of the searched folder; None if unknown. The CLI searches only the subfolder of its working
             directory.
         result: the CLI's result. If the session did not start the CLI, the result that the CLI would have written.
     """
@@ -562,12 +562,12 @@ class SessionNotFoundError(ExecutionError):
         )
 
 
-#: How the CLI's error texts for an unknown conversation begin.
+#: How the CLI's error messages for an unknown conversation begin.
 _NOT_FOUND = ("No conversation found", "No session found")
 
 
 def words_of(result: ResultMessage) -> str:
-    """Return the CLI's error text. Do not use a result's other texts, which the model may have written."""
+    """Return the CLI's error text. Do not use a result's other text, which the model may have written."""
     if result.subtype == "success" and result.is_error and result.result:
         return result.result
     if result.error:

@@ -249,7 +249,7 @@ class ExtraUsage(Wire, kw_only=True, frozen=True):
     monthly_limit: Number | None = null()
     """The monthly spending limit in minor units of ``currency`` (cents for USD); null if there is none."""
     used_credits: Number | None = null()
-    """The amount spent in the billing period, in minor units of ``currency``; null if not known."""
+    """The amount spent in the billing period, in minor units of ``currency``; null if unknown."""
     utilization: Number | None = null()
     """How much of ``monthly_limit`` is used; null without a limit."""
     currency: str | UnsetType | None = UNSET
@@ -281,7 +281,7 @@ class UsageLimit(Wire, kw_only=True, frozen=True):
     percent: Number
     """The percentage of the limit that is used, 0 to 100."""
     resets_at: str | None = null()
-    """When the limit resets, in ISO 8601; null if not known."""
+    """When the limit resets, in ISO 8601; null if unknown."""
     scope: UsageLimitScope | UnsetType | None = UNSET
     """The model or surface that the limit is for; None for all."""
     severity: str

@@ -33,7 +33,7 @@ class NotificationHookInput(HookInputBase, tag="Notification", kw_only=True, fro
 
 
 class UserPromptSubmitHookInput(HookInputBase, tag="UserPromptSubmit", kw_only=True, frozen=True):
-    """The CLI got a prompt, and has not begun its turn with ``system/init``. The hook may block the prompt."""
+    """The CLI received a prompt, but has not begun the turn with ``system/init``. The hook may block the prompt."""
 
     prompt: str
     """The text of the prompt."""
@@ -106,7 +106,7 @@ class StopFailureHookInput(HookInputBase, tag="StopFailure", kw_only=True, froze
 
     # one of those of AssistantMessage.error
     error: str
-    """Why the API refused; other words are possible."""
+    """Why the API refused; other values are possible."""
     error_details: str | None = None
     """More text about the error."""
     last_assistant_message: str | None = None
@@ -335,7 +335,7 @@ class MessageDisplayHookInput(HookInputBase, tag="MessageDisplay", kw_only=True,
     turn_id: str
     """The UUID of the turn."""
     message_id: str
-    """The UUID of the message, the same in all calls for it; not the API's ``msg_…`` id."""
+    """The UUID of the message, the same in all calls for the message; not the API's ``msg_…`` id."""
     index: int
     """The 0-based number of this call for the message."""
     final: bool

@@ -58,7 +58,7 @@ class PostToolUseHookInput(_ToolHookInput, tag="PostToolUse", kw_only=True, froz
     """A tool succeeded."""
 
     tool_response: Any
-    """The result as JSON, in a form that depends on the tool."""
+    """The result as JSON, in a format that depends on the tool."""
     tool_use_id: str | None = None
     """The ``id`` of the tool call."""
     duration_ms: Number | None = None
@@ -68,12 +68,12 @@ class PostToolUseHookInput(_ToolHookInput, tag="PostToolUse", kw_only=True, froz
 
 
 class PostToolUseFailureHookInput(_ToolHookInput, tag="PostToolUseFailure", kw_only=True, frozen=True):
-    """A tool failed. The CLI sends this instead of :class:`PostToolUseHookInput`."""
+    """A tool failed. The CLI sends this input instead of :class:`PostToolUseHookInput`."""
 
     tool_use_id: str
     """The ``id`` of the tool call."""
     error: str
-    """The error as text for people, such as ``Exit code 4``."""
+    """The error as human-readable text, such as ``Exit code 4``."""
     is_interrupt: bool | None = None
     """True if an interrupt stopped the tool, False if the tool itself failed."""
     duration_ms: Number | None = None
@@ -98,7 +98,7 @@ class PostToolBatchToolCall(Wire, kw_only=True, frozen=True):
 class PostToolBatchHookInput(HookInputBase, tag="PostToolBatch", kw_only=True, frozen=True):
     """All tool calls of an assistant message have ended, and the CLI is about to send the next API request.
 
-    The CLI sends this once for all calls (at least one), after the hooks for each call.
+    The CLI sends this input once for all calls (at least one), after the hooks for each call.
     """
 
     tool_calls: list[PostToolBatchToolCall]
