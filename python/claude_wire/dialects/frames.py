@@ -41,7 +41,7 @@ def require_prompt(connection: Connection, prompt: UserMessage, *blocks: type[Wi
     """Check that the agent would read the whole prompt.
 
     Raises:
-        DialectError: the prompt has a field that the agent does not know, or a block of another class than ``blocks``.
+        DialectError: the prompt has a field that the agent does not know, or a block whose class is not in ``blocks``.
     """
     for name in prompt.__struct_fields__:
         if name not in _PROMPT_FIELDS and getattr(prompt, name) is not None:

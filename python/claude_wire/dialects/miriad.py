@@ -90,7 +90,7 @@ class _Miriad(MiriadConnection):
         super().__init__(dialect)
         # Action -> ids of the host's open requests. Frames have no ids, so the answers are in the order of requests.
         self._asked: dict[str, deque[Any]] = {"interrupt": deque(), "status": deque()}
-        # The agent's `interrupted` message for the turn under way; None if there is none, and after its result.
+        # The agent's `interrupted` message for the turn under way; None before it arrives and after the result.
         self._interrupted: InterruptedMessage | None = None
         # True if missing_result() has made the result of the last turn. A late result of the agent is then dropped.
         self._was_given_result = False
@@ -278,7 +278,7 @@ def _result(result: ResultMessage) -> dict[str, Any]:
         subtype=subtype,
         duration_ms=result.duration_ms or 0,
         is_error=subtype == "error",
-        # miriad-code counts cycles of tool use: 0 for a plain answer, for which the CLI counts 1.
+        # miriad-code counts cycles of tool use: a plain answer counts 0. The CLI counts 1.
         num_turns=max((result.num_turns or 0) - 1, 0),
         session_id=result.session_id,
         result=error_text(result) if subtype == "error" else result.result,

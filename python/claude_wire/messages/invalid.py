@@ -96,7 +96,7 @@ class InvalidLineError(ClaudeWireError, ValueError):
     Attributes:
         line: the :class:`~claude_wire.InvalidLine`, with its bytes, number, offset and reason.
         messages: the messages before this line in the same call; empty from ``read()``, which yields these messages
-            first. The next call of ``feed`` or ``close`` returns the later messages.
+            first. The next call to ``feed`` or ``close`` returns the later messages.
     """
 
     def __init__(self, line: InvalidLine, messages: list[Any] | None = None) -> None:

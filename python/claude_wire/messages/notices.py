@@ -236,7 +236,7 @@ class TranscriptMirrorMessage(MessageBase, tag="transcript_mirror", kw_only=True
 
 
 class AuthCredential(Wire, kw_only=True, frozen=True):
-    """A token for access to the host. Keep it out of logs."""
+    """A token for access to the host. Keep the token out of logs."""
 
     type: str
     token: str

@@ -186,7 +186,7 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     """The activity; null after ``compacting``, or with a new permission mode. No message ends ``requesting``."""
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
-    """The new permission mode; None if it has not changed."""
+    """The new permission mode; None if unchanged."""
     # one of success, failed
     compact_result: str | None = None
     """The outcome of a compaction that has just ended."""

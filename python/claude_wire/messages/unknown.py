@@ -57,7 +57,7 @@ class Unknown(dict[str, Any]):
 
 
 class UnknownMessage(Unknown):
-    """A line of an unknown type, or with a field that does not fit its type."""
+    """A line with an unknown type, or with a field that does not fit its type."""
 
     __slots__ = ()
 
@@ -69,32 +69,32 @@ class UnknownMessage(Unknown):
 
 
 class UnknownBlock(Unknown):
-    """A content block of an unknown type, or with a field that does not fit its type."""
+    """A content block with an unknown type, or with a field that does not fit its type."""
 
     __slots__ = ()
 
 
 class UnknownEvent(Unknown):
-    """The ``event`` of a stream event, of an unknown type, or with a field that does not fit its type."""
+    """The ``event`` of a stream event, with an unknown type, or with a field that does not fit its type."""
 
     __slots__ = ()
 
 
 class UnknownDelta(Unknown):
-    """The ``delta`` of a content block delta, of an unknown type, or with a field that does not fit its type."""
+    """The ``delta`` of a content block delta, with an unknown type, or with a field that does not fit its type."""
 
     __slots__ = ()
 
 
 class UnknownRequest(Unknown):
-    """The ``request`` of a control request, of an unknown subtype, or with a field that does not fit its type."""
+    """The ``request`` of a control request, with an unknown subtype, or with a field that does not fit its type."""
 
     __slots__ = ()
     tag_fields: ClassVar[tuple[str, ...]] = ("subtype",)
 
 
 class UnknownHookInput(Unknown):
-    """The ``input`` of a hook callback, of an unknown event, or with a field that does not fit its type."""
+    """The ``input`` of a hook callback, with an unknown event, or with a field that does not fit its type."""
 
     __slots__ = ()
     tag_fields: ClassVar[tuple[str, ...]] = ("hook_event_name",)

@@ -55,7 +55,7 @@ class Background:
         self.shells: Ids = Ids()
         #: Subagents that were stopped after the last turn ended.
         self.stopped: Ids = Ids()
-        # Tasks that a subagent started. The CLI reports their ends to the subagent.
+        # Tasks that a subagent started. The CLI reports their completion to the subagent.
         self._owned = Ids()
         #: The number of turns that may start because tasks ended.
         self.due: int = 0

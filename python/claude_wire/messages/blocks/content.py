@@ -53,7 +53,7 @@ class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
     """The model calls a tool that the CLI or the host runs."""
 
     id: str
-    """The id of the call; its result and its subagent's messages repeat it."""
+    """The id of the call; its result and its subagent's messages repeat the id."""
     name: str
     """The name of the tool."""
     input: Any
@@ -61,7 +61,7 @@ class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
     caller: Caller | None = None
     """The caller: the model, or code in the API's container."""
     toolset_name: str | UnsetType | None = UNSET
-    """The toolset that the tool belongs to, if it belongs to one."""
+    """The toolset that the tool belongs to, if any."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     """Caches the prompt up to and including this block."""
 
@@ -82,7 +82,7 @@ class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     """Caches the prompt up to and including this block."""
     toolset_name: str | UnsetType | None = UNSET
-    """The toolset that the called tool belongs to, if it belongs to one."""
+    """The toolset that the called tool belongs to, if any."""
 
 
 class ContainerUploadBlock(Wire, tag_field="type", tag="container_upload", frozen=True):
@@ -201,7 +201,7 @@ class BrowserStateChangeDownloadStarted(Wire, tag_field="type", tag="download_st
 
 
 class BrowserStateChangeDownloadCompleted(Wire, tag_field="type", tag="download_completed", kw_only=True, frozen=True):
-    """A download is done."""
+    """A download completed."""
 
     download_id: str
     url: str

@@ -40,7 +40,7 @@ class AgentInfo(Wire, frozen=True):
 
 
 class ModelInfo(Wire, kw_only=True, frozen=True):
-    """A model that the session can switch to. If a ``supports…`` field is None, the CLI does not know."""
+    """A model that the session can switch to. None in a ``supports…`` field means that the CLI does not know."""
 
     value: str
     """The name for ``set_model``, which may be an alias such as ``opus``."""

@@ -183,7 +183,7 @@ class ContextApiUsage(Wire, kw_only=True, frozen=True):
     """The token counts of the last API response."""
 
     input_tokens: int
-    """Tokens read, without cached tokens."""
+    """Tokens read, excluding cached tokens."""
     output_tokens: int
     """Tokens written by the model."""
     cache_creation_input_tokens: int
@@ -222,7 +222,7 @@ class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
     systemPromptSections: list[ContextNamedTokens] | None = None
     """The tokens of each section of the system prompt."""
     agents: list[ContextAgent] | None = None
-    """The tokens of each agent type, without the built-in ones."""
+    """The tokens of each agent type, excluding the built-in types."""
     slashCommands: ContextSlashCommands | None = None
     """The number of slash commands and their tokens."""
     skills: ContextSkills | None = None

@@ -40,7 +40,7 @@ class ControlRequest(MessageBase, tag="control_request", frozen=True):
 
 
 class ControlCancelRequest(MessageBase, tag="control_cancel_request", frozen=True):
-    """The sender of a request no longer wants an answer, such as the CLI's ``can_use_tool`` after an interrupt.
+    """The sender of a request no longer wants an answer. For example, an interrupt withdraws ``can_use_tool``.
 
     This message has no answer. The receiver ignores an unknown ``request_id``, and the sender ignores a late answer.
     """

@@ -431,9 +431,9 @@ class ReadFileRequest(ControlRequestBody[ReadFileResponse], tag="read_file", kw_
 
 
 class SeedReadStateRequest(ControlRequestBody[dict[str, Any]], tag="seed_read_state", kw_only=True, frozen=True):
-    """Tells the CLI that the model has read a file, so it may edit the file.
+    """Tells the CLI that the model has read a file, so the model may edit the file.
 
-    Use this if the file's content is no longer in the context.
+    Use this request if the file's content is no longer in the context.
     """
 
     path: str
@@ -743,7 +743,7 @@ class HookListing(Wire, kw_only=True, frozen=True):
 
 
 class GetHooksListingResponse(Wire, kw_only=True, frozen=True):
-    """All configured hooks of the session, as in the menu ``/hooks``."""
+    """All configured hooks of the session, as in the ``/hooks`` menu."""
 
     events: list[HookEventCount] | None = None
     """The events that have hooks."""
@@ -761,7 +761,7 @@ class GetHooksListingResponse(Wire, kw_only=True, frozen=True):
 
 
 class GetHooksListingRequest(ControlRequestBody[GetHooksListingResponse], tag="get_hooks_listing", frozen=True):
-    """Asks for all configured hooks, as in the menu ``/hooks``."""
+    """Asks for all configured hooks, as in the ``/hooks`` menu."""
 
 
 class UpdateSettingsRequest(ControlRequestBody[dict[str, Any]], tag="update_settings", kw_only=True, frozen=True):

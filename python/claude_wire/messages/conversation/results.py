@@ -83,7 +83,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     total_cost_usd: Number | None = None
     """A running total of the session in US dollars, not the cost of this turn."""
     usage: Usage | None = None
-    """The usage of this turn's main loop, without subagents."""
+    """The usage of this turn's main loop, excluding subagents."""
     modelUsage: dict[str, ModelUsage] | None = None
     """Running totals of the session by model, including subagents, not the usage of this turn."""
     permission_denials: list[PermissionDenial] | None = None
@@ -327,7 +327,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
 
         Args:
             reason: :attr:`AssistantMessage.error_reason` of the turn's last message. Without credentials, the CLI makes
-                no request, so the result has no ``api_error_status``, and only this shows the reason.
+                no request, so the result has no ``api_error_status``, and only ``reason`` explains the failure.
             resets_at: ``resetsAt`` of the last :class:`RateLimitEvent` whose ``status`` is ``rejected``, for
                 :attr:`RateLimitError.resets_at`.
             structured: true if the session has a JSON schema. Then a success without ``structured_output`` is a
@@ -583,7 +583,7 @@ _BY_SUBTYPE: dict[str, type[TurnError]] = {
 }
 #: ``error.code`` in the ``permission_request`` dialect, in which all failed turns have the subtype ``error``.
 _BY_CODE: dict[str, type[TurnError]] = {"auth_error": AuthenticationError, "budget_exceeded": MaxBudgetError}
-#: Exception -> the HTTP statuses, error types of the API, and ``error`` words of assistant messages that mean it.
+#: Exception -> the HTTP statuses, the API's error types, and the ``error`` values of assistant messages that cause it.
 _API_ERRORS: dict[type[ApiError], frozenset[object]] = {
     AuthenticationError: frozenset(
         (

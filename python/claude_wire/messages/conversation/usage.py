@@ -76,7 +76,7 @@ class _IterationUsage(Wire, tag_field="type", kw_only=True, frozen=True):
     cache_read_input_tokens: int
     """Tokens read from the prompt cache."""
     input_tokens: int
-    """Tokens read, without cached tokens."""
+    """Tokens read, excluding cached tokens."""
     output_tokens: int
     """Tokens written by the model."""
 
@@ -123,7 +123,7 @@ class Usage(Wire, kw_only=True, frozen=True):
     """
 
     input_tokens: int | None = None
-    """Tokens read, without cached tokens."""
+    """Tokens read, excluding cached tokens."""
     cache_creation_input_tokens: int | UnsetType | None = UNSET
     """Tokens written to the prompt cache."""
     cache_read_input_tokens: int | UnsetType | None = UNSET
@@ -156,7 +156,7 @@ class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
     output_tokens: int | None = None
     """Tokens written by the model."""
     input_tokens: int | UnsetType | None = UNSET
-    """Tokens read, without cached tokens."""
+    """Tokens read, excluding cached tokens."""
     cache_creation_input_tokens: int | UnsetType | None = UNSET
     """Tokens written to the prompt cache."""
     cache_read_input_tokens: int | UnsetType | None = UNSET
@@ -179,7 +179,7 @@ class ModelUsage(Wire, kw_only=True, frozen=True):
     """
 
     inputTokens: int | None = None
-    """Tokens read, without cached tokens."""
+    """Tokens read, excluding cached tokens."""
     outputTokens: int | None = None
     """Tokens written by the model."""
     cacheReadInputTokens: int | None = None
@@ -195,7 +195,7 @@ class ModelUsage(Wire, kw_only=True, frozen=True):
     maxOutputTokens: int | None = None
     """The maximum number of tokens in an answer."""
     thinkingTokens: int | None = None
-    """Thinking tokens, which ``outputTokens`` includes, without turns of older CLIs."""
+    """Thinking tokens, excluding turns of older CLIs; ``outputTokens`` includes them."""
     cacheCreationEphemeral5mInputTokens: int | None = None
     """Tokens that the cache keeps for five minutes, included in ``cacheCreationInputTokens``."""
     cacheCreationEphemeral1hInputTokens: int | None = None
@@ -396,6 +396,6 @@ class ContextUsage(Wire, kw_only=True, frozen=True):
     memory_files: list[ContextMemoryFile]
     """The tokens of each memory file."""
     agents: list[ContextUsageAgent]
-    """The tokens of each agent type, without the built-in ones."""
+    """The tokens of each agent type, excluding the built-in types."""
     skills: list[ContextUsageSkill] | None = None
     """The tokens of each skill; None if no skill takes tokens."""

@@ -81,7 +81,7 @@ class SessionStartHookInput(HookInputBase, tag="SessionStart", kw_only=True, fro
 
 
 class SessionEndHookInput(HookInputBase, tag="SessionEnd", kw_only=True, frozen=True):
-    """The session ends. The hook may ignore this."""
+    """The session ends. The hook may ignore this event."""
 
     # one of clear, other, resume, logout, prompt_input_exit
     reason: str
@@ -170,7 +170,7 @@ class _ModelSwitchHookInput(HookInputBase, kw_only=True, frozen=True):
     cache_ttl: str
     """How long the prompt cache keeps the conversation."""
     estimated_cache_write_usd: Number
-    """The cost of caching ``context_tokens`` for the new model in US dollars, without the answer."""
+    """The cost of caching ``context_tokens`` for the new model in US dollars, excluding the answer."""
     # one of default, configured, catalog
     pricing: str
     """The prices: ``catalog``: a list; ``configured``: managed settings; ``default``: for an unknown model."""

@@ -94,7 +94,7 @@ PermissionDecision: TypeAlias = PermissionDecisionAllow | PermissionDecisionDeny
 
 
 class PermissionRequestHookSpecificOutput(_ForEvent, tag="PermissionRequest", kw_only=True, frozen=True):
-    """The answer to a permission question. Without this output, the CLI asks someone else, such as ``can_use_tool``."""
+    """The answer to a permission question. Otherwise, the CLI asks elsewhere, such as through ``can_use_tool``."""
 
     decision: PermissionDecision
     """Whether the tool may run."""

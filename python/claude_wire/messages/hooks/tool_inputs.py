@@ -62,7 +62,7 @@ class PostToolUseHookInput(_ToolHookInput, tag="PostToolUse", kw_only=True, froz
     tool_use_id: str | None = None
     """The ``id`` of the tool call."""
     duration_ms: Number | None = None
-    """How long the tool ran in milliseconds, without permission questions and hooks."""
+    """How long the tool ran in milliseconds, excluding permission questions and hooks."""
     mcp_server: McpServerProvenance | None = None
     """The MCP server that serves the tool; None for other tools."""
 
@@ -77,7 +77,7 @@ class PostToolUseFailureHookInput(_ToolHookInput, tag="PostToolUseFailure", kw_o
     is_interrupt: bool | None = None
     """True if an interrupt stopped the tool, False if the tool itself failed."""
     duration_ms: Number | None = None
-    """How long the tool ran in milliseconds, without permission questions and hooks."""
+    """How long the tool ran in milliseconds, excluding permission questions and hooks."""
     mcp_server: McpServerProvenance | None = None
     """The MCP server that serves the tool; None for other tools."""
 
