@@ -242,7 +242,7 @@ class PartialMessage:
     @property
     def abandoned(self) -> bool:
         """True if the message was broken off: another message has replaced it, the turn was interrupted, or the CLI
-        repeats the request to the API. The CLI may write a stop for such a message, so it may be :attr:`done`, too.
+        repeats the request to the API. The CLI may write a stop for such a message, so it may also be :attr:`done`.
         """
         return self._now().abandoned
 
@@ -269,7 +269,7 @@ class PartialMessage:
     @property
     def others(self) -> list[Event]:
         """Events during the message that are not part of it, in order: unknown events, errors of the API, and stops of
-        blocks that never began. Pings are left out.
+        blocks that never began. Pings are omitted.
         """
         return list(self._now().others)
 

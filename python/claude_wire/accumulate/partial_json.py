@@ -1,6 +1,6 @@
 """Read a tool call's JSON input while it streams and when it is complete.
 
-jiter reads an incomplete text. A complete text is read strictly, without guesses.
+jiter reads incomplete text. Complete text is read strictly, without guesses.
 """
 
 from __future__ import annotations

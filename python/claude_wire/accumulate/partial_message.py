@@ -88,7 +88,7 @@ def _joined(text: str, pieces: list[str]) -> str:
 
 
 class _Text:
-    """A text in pieces. A snapshot shares the list of pieces, and reads only the pieces before ``end``."""
+    """Text that arrives in pieces. A snapshot shares the list of pieces, and reads only the pieces before ``end``."""
 
     __slots__ = ("_read", "end", "pieces")
 
@@ -169,7 +169,7 @@ class PartialBlock:
 
     @property
     def text(self) -> str:
-        """The text so far. While the block streams, half of a surrogate pair at the end is left out.
+        """The text so far. While the block streams, half of a surrogate pair at the end is omitted.
 
         A read after new text takes time proportional to the length, so reading after each delta is quadratic. To show a
         text while it streams, use the text of each event's delta.
@@ -216,7 +216,7 @@ class PartialBlock:
 
         That part is the beginning of the final input, or ``{}`` if nothing can be read. Each object has its first keys
         and each array its first items, and only the last of these may be incomplete. A string has its characters so
-        far, without an incomplete escape. A number has its digits so far. A key without a value is left out. As the
+        far, without an incomplete escape. A number has its digits so far. A key without a value is omitted. As the
         input grows, no part of it disappears, unless a key is repeated, or the text turns out not to be JSON or to be
         nested more than about 200 levels deep (such input is read only when it is complete). In an incomplete input, a
         lone surrogate reads as U+FFFD.

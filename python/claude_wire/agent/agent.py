@@ -104,11 +104,11 @@ class Agent:
     def main(self, argv: Sequence[str] | None = None, *, backend: str = "asyncio") -> NoReturn:
         """Serve the host that started this process, then exit. Call this as a program's main function.
 
-        It accepts the CLI's arguments. ``--version`` prints one line. With a prompt (``-p "..."``, or a plain
+        The program accepts the CLI's arguments. ``--version`` prints one line. With a prompt (``-p "..."``, or a plain
         argument) there is one turn, and the program prints its text, or the format of ``--output-format``. Otherwise
         the host uses the standard streams. While the agent runs, ``print`` writes to the standard error, so it cannot
-        put text between two lines; and ``sys.stdin`` is empty. SIGINT interrupts the turn and then ends the agent;
-        SIGTERM ends the agent without a result.
+        put text between two lines; and ``sys.stdin`` is empty. SIGINT interrupts the turn, and the agent then
+        exits; SIGTERM makes the agent exit without a result.
 
         Args:
             argv: the command line, starting with the program; None: the process's command line.

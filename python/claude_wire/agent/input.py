@@ -1,6 +1,6 @@
 """Decide which input lines an agent accepts, ignores or rejects, as CLI 2.1.331 does.
 
-A "wrong" line ends the CLI with exit code 1:
+A "wrong" line makes the CLI exit with code 1:
 
 ==========================================  =========================================================================
 line                                        result
@@ -10,8 +10,8 @@ invalid JSON                                wrong. The error has its length, and
 any other value except an object            ignored; wrong if ``strict``
 an object nested too deeply for Python      wrong: the CLI would read it, so it must not be lost silently
 ``control_request`` without a ``request``   wrong
-``user`` whose role is not ``user``         wrong, also without a role or a message
-``user`` whose content is a number          ignored, like all content that is neither a text nor a list
+``user`` whose role is not ``user``         wrong, also if the role or the message is missing
+``user`` whose content is a number          ignored, like all content that is neither text nor a list
 ``user`` without content, or with null      a prompt whose text is ``(no content)``
 any other ``user``                          a prompt, even if it is empty or has unknown blocks
 another type, or no type                    ignored; wrong if ``strict``, as for CLI 2.1.7
@@ -57,7 +57,7 @@ MAX_DIGITS = 4000
 Accepted = UserMessage | ControlRequest | ControlResponse | ControlCancelRequest
 
 _TYPE = re.compile(rf'"type"\s*:\s*"(\w{{1,{MAX_TYPE_CHARS}}})"')
-#: A request id that is neither a text nor a number is replaced by this prefix and the id as JSON, until the answer is
+#: A request id that is neither a str nor a number is replaced by this prefix and the id as JSON, until the answer is
 #: written.
 _JSON_ID = "\0json:"
 #: Field of a prompt -> type of its value. A value of another type is ignored.
@@ -73,7 +73,7 @@ _PROMPT_FIELDS = {
 
 
 class WrongLine(Exception):
-    """A line ends the CLI. The exception's text is what the CLI writes to its standard error."""
+    """A line makes the CLI exit. The exception's text is what the CLI writes to its standard error."""
 
 
 def accept(message: Any, *, strict: bool = False) -> Accepted | None:

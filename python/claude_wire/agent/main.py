@@ -25,7 +25,7 @@ from claude_wire.messages import MessageParam, ResultMessage, UserMessage
 
 #: Exit code of an agent that could not start.
 FAILED = 1
-#: The exit code that a shell reports if SIGINT ended a process.
+#: The exit code that a shell reports if SIGINT killed a process.
 INTERRUPTED = 128 + 2
 
 HELP = """\
@@ -86,7 +86,7 @@ def run_program(
     """
     stdin, stdout = take_standard_streams()
     if hasattr(signal, "SIGPIPE"):
-        # If the host stops reading, a write fails with an error, which ends the agent without a traceback.
+        # If the host stops reading, a write fails with an error. The agent then exits without a traceback.
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         options = AgentOptions.parse(argv)
@@ -121,7 +121,7 @@ def run_program(
 
 
 def leave(code: int) -> NoReturn:
-    """End the process, even if a thread is still running. (``sys.exit`` would wait for a thread that never ends.)"""
+    """Exit the process, even if a thread is still running. (``sys.exit`` would wait for a thread that never ends.)"""
     deadline = monotonic() + THREAD_SECONDS
     others = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
     for thread in others:

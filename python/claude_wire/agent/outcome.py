@@ -80,7 +80,7 @@ def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
 
     Raises:
         ImportError: the package jsonschema is missing.
-        ValueError: the schema is not valid, has a ``$ref`` that cannot be resolved, or refers to itself without end.
+        ValueError: the schema is not valid, has a ``$ref`` that cannot be resolved, or refers to itself endlessly.
     """
     try:
         from jsonschema import Draft202012Validator

@@ -425,7 +425,7 @@ class AgentProtocol:
 
     @property
     def queued(self) -> list[str]:
-        """The uuids of the waiting prompts; prompts without a uuid are left out."""
+        """The uuids of the waiting prompts; prompts without a uuid are omitted."""
         return [one.prompt.uuid for one in self._queue if one.prompt.uuid]
 
     @property
@@ -436,7 +436,7 @@ class AgentProtocol:
 
     @property
     def code(self) -> int:
-        """The exit code: 1 after a wrong line, the dialect's code if the last turn has failed, else 0."""
+        """The exit code: 1 after a wrong line, the dialect's code if the last turn failed, else 0."""
         return 1 if self._wrong else self.dialect.failed_code if self._failed else 0
 
     # --- output

@@ -128,10 +128,10 @@ class ToolOutcome(NamedTuple):
 
     use: ToolUseBlock
     content: str | list[Any]
-    """The result of the tool for the model: a text or blocks."""
+    """The tool's result for the model: text or blocks."""
     is_error: bool
     ran: bool
-    """True if the tool was run; False if the host or a hook has refused it."""
+    """True if the tool was run; False if the host or a hook refused it."""
     context: Sequence[str] = ()
     """Texts of the host's hooks for the model, in addition to the content."""
 
@@ -333,4 +333,4 @@ class Questions:
 
 
 class _McpError(Exception):
-    """An MCP server has answered with an error, or with an invalid answer."""
+    """An MCP server answered with an error, or with an invalid answer."""

@@ -114,8 +114,8 @@ class HostRequests:
     def find(self, body: object) -> Handler | None:
         """Return the handler for a request's body, or None.
 
-        If the author has no handler, this already changes the session: the next line may be a prompt, and after
-        ``set_model`` its turn must begin with the new model.
+        If the author has no handler, this method already changes the session: the next line may be a prompt, and
+        after ``set_model`` its turn must begin with the new model.
         """
         kind = type(body)
         own = self._own.get(kind)

@@ -211,7 +211,7 @@ class Service:
     def _has_room(self) -> bool:
         asking = self.requests.waiting
         if self.protocol.full(asking=asking):
-            if asking:  # the answer may come after more prompts, so agent and host would wait for each other
+            if asking:  # the answer may arrive after more prompts, so agent and host would wait for each other
                 self.requests.fail_waiting("too many prompts wait before the answer", None)
             return False
         return self.protocol.unwritten < MAX_UNWRITTEN and not self._answers.is_full()
@@ -394,7 +394,7 @@ class Service:
         await self._until(lambda: self._broken or not self.crowded)
 
     async def _until(self, ready: Callable[[], bool]) -> None:
-        """Wait until ``ready()`` is true. Checked again whenever a queue (prompts, requests, output) shrinks."""
+        """Wait until ``ready()`` is true. Check again whenever a queue (prompts, requests, output) shrinks."""
         self._waiters += 1
         try:
             while not ready():

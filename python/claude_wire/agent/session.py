@@ -27,7 +27,7 @@ from claude_wire.messages import (
 from claude_wire.messages.hooks.events import hook_event
 from claude_wire.support.plain_json import items_of
 
-#: Limits for MCP servers of a host: their number, and the size in bytes (as JSON) of one server's info and tools.
+#: Limits for a host's MCP servers: their number, and the size in bytes (as JSON) of one server's info and tools.
 MAX_SERVERS = 128
 MAX_SERVER_BYTES = 4 * 1024 * 1024
 #: Largest size in bytes (as JSON) of the settings that a host sets.
@@ -72,14 +72,14 @@ class McpConnection:
 
 
 class AgentSession:
-    """The session of an agent. The author's function reads it as ``turn.session``."""
+    """An agent's session. The author's function reads it as ``turn.session``."""
 
     def __init__(self, options: AgentOptions, model: str, version: str = "") -> None:
         #: The session id: from ``--session-id``, or a random one.
         self.id: str = options.session_id or str(uuid4())
-        #: The command line of the agent.
+        #: The agent's command line.
         self.options: AgentOptions = options
-        #: The version of the agent, which hosts read in ``system/init``.
+        #: The agent's version, which hosts read in ``system/init``.
         self.version: str = version
         #: The working directory.
         self.cwd: str = os.getcwd()
@@ -88,7 +88,7 @@ class AgentSession:
         self.model: str = self.default_model
         #: One of :data:`PERMISSION_MODES`, or another mode from the command line.
         self.permission_mode: str = options.permission_mode or "default"
-        #: Settings that the host has set for this session by ``apply_flag_settings``.
+        #: Settings that the host set for this session by ``apply_flag_settings``.
         self.flag_settings: dict[str, Any] = {}
         #: The host's limit for thinking tokens (``set_max_thinking_tokens``); None: the default.
         self.max_thinking_tokens: int | None = None
@@ -97,15 +97,15 @@ class AgentSession:
         #: MCP server -> ``default`` or ``auto``. The tools of such a server need permission even if the session's mode
         #: allows all tools.
         self.mcp_modes: dict[str, str] = {}
-        #: The start of the session in seconds, by ``time.monotonic()``.
+        #: When the session started, in seconds of ``time.monotonic()``.
         self.began: float = monotonic()
-        #: The last ``initialize`` of the host; None before the first.
+        #: The host's last ``initialize``; None before the first.
         self.initialize: InitializeRequest | None = None
-        #: The hooks of the host, by event.
+        #: The host's hooks, by event.
         self.hooks: dict[str, list[HookCallbackMatcher]] = {}
         #: The JSON schema for structured output; None without a schema.
         self.schema: dict[str, Any] | None = _json_object(options.json_schema)
-        #: Names of tools that need no permission: from ``--allowed-tools``, and from answers of the host.
+        #: Names of tools that need no permission: from ``--allowed-tools``, and from the host's answers.
         self.allowed_tools: set[str] = set(options.allowed_tools or ())
         self.disallowed_tools: set[str] = set(options.disallowed_tools or ())
         #: Uuids of prompts that were answered before the session was resumed, and start no turn. The author's
@@ -201,11 +201,11 @@ class TurnRecord:
     """The state of a turn: its prompts, and the values for its result."""
 
     def __init__(self, prompts: list[UserMessage], prompt: UserMessage, session_id: str) -> None:
-        #: The prompt to answer: ``prompts``, joined to one.
+        #: The prompt to answer: ``prompts``, joined into one.
         self.prompt: UserMessage = prompt
         #: The prompts that started the turn, as received.
         self.prompts: list[UserMessage] = prompts
-        #: The session id in the frames of the turn.
+        #: The session id in the turn's frames.
         self.session_id: str = session_id
         self.began: float = monotonic()
         #: Why the turn was stopped: ``interrupt``, ``now`` or ``ended``; None if it was not stopped.
@@ -229,7 +229,7 @@ class TurnRecord:
 
 
 class Spent:
-    """Token counts, costs and permission denials of a turn so far, subagents included."""
+    """Token counts, costs and permission denials of a turn so far, including subagents."""
 
     def __init__(self) -> None:
         self.by_model: dict[str, ModelUsage] = {}

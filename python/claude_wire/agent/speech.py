@@ -158,7 +158,7 @@ class Speech:
     def abort(self, *, by_user: bool) -> str:
         """Write the unfinished text, and a note about the interrupt. Return the result's ``terminal_reason``.
 
-        In other dialects than stream-json this writes nothing, because only the result reports the interrupt there.
+        In dialects other than stream-json, this writes nothing, because only the result reports the interrupt there.
         """
         if not self._protocol.plain:
             return "aborted_tools" if self.open_uses else "aborted_streaming"

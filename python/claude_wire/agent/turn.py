@@ -1,4 +1,4 @@
-"""The class ``Turn``, with which an agent's function writes texts, uses tools and asks the host.
+"""The class ``Turn``, with which an agent's function writes text, uses tools and asks the host.
 
 The module ``speech`` writes the messages for these calls.
 """
@@ -111,7 +111,7 @@ class Turn:
     # --- text and messages
 
     async def say(self, text: str) -> None:
-        """Write a text as one block."""
+        """Write text as one block."""
         _require("say()", text, "a str", str)
         if self._ready():
             self.speech.finish_block()
@@ -120,7 +120,7 @@ class Turn:
         await self._written()
 
     async def stream(self, text: str | AsyncIterable[str]) -> None:
-        """Write a text piece by piece. Successive pieces form one block.
+        """Write text piece by piece. Successive pieces form one block.
 
         Each piece is a ``stream_event``, if the host wants stream events. The whole block is written when an iterable
         ends, before the next message of another kind, and at the end of the turn.
@@ -155,7 +155,7 @@ class Turn:
         await self._written()
 
     async def thinking(self, text: str, *, signature: str = "") -> None:
-        """Write a text of the model's thinking as one block."""
+        """Write the model's thinking as one block."""
         _require("thinking()", text, "a str", str)
         if self._ready():
             self.speech.finish_block()
@@ -216,7 +216,7 @@ class Turn:
         """Write a tool's result.
 
         Args:
-            content: the result for the model: a text, or blocks.
+            content: the result for the model: text or blocks.
             structured: the result for programs: any JSON.
         """
         if not isinstance(use, ToolUseBlock):
@@ -237,7 +237,7 @@ class Turn:
         Args:
             name: the tool's name. ``mcp__SERVER__TOOL`` is a tool of an MCP server in the host, and needs no function.
             input: the tool's input.
-            function: called with the input, which the host may have changed. It returns a text, blocks, or any JSON. If
+            function: called with the input, which the host may have changed. It returns text, blocks or any JSON. If
                 it raises, the tool failed, and the turn continues. A plain function runs in a thread.
         """
         use = await self.use_tool(name, input)
@@ -328,7 +328,7 @@ class Turn:
     ) -> UserDialogResult:
         """Let the host show a dialog, and wait for the user's choice.
 
-        If the host has not listed the kind, it is not asked, and the answer is
+        If the host has not listed the kind, the host is not asked, and the answer is
         :class:`~claude_wire.messages.UserDialogCancelled`.
 
         Args:
@@ -394,7 +394,7 @@ class Turn:
     def subagent(self, use: ToolUseBlock, *, description: str = "", kind: str = "general-purpose") -> Turn:
         """Start a subagent for a tool use: a turn whose messages have ``parent_tool_use_id``.
 
-        It ends with the block (``async with turn.subagent(use) as helper:``) or with :meth:`tool_result`.
+        The subagent ends with the block (``async with turn.subagent(use) as helper:``) or with :meth:`tool_result`.
         """
         task = Turn(self._service, self.record, use, self)
         self._subagents[use.id] = task

@@ -1,4 +1,4 @@
-"""Run a child process that speaks the protocol: its arguments, its pipes, its exit, and how the host ends it."""
+"""Run a child process that speaks the protocol: its arguments, its pipes, its exit, and how the host terminates it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Spawn a process, manage its pipes, wait for its exit, and end it.
+"""Spawn a process, manage its pipes, wait for its exit, and terminate it.
 
-If a process's owner does not close it, a thread ends the process, or the interpreter ends it at exit.
+If a process's owner does not close it, a thread terminates the process, or the interpreter does at exit.
 """
 
 from __future__ import annotations
@@ -119,26 +119,26 @@ class Child:
             if self._pidfd is not None:
                 os.close(self._pidfd)
             raise
-        # The process reads these files when it starts, and may watch them later. Keep the files until the process ends.
+        # The process reads these files when it starts, and may watch them later. Keep them until the process exits.
         self._files = weakref.finalize(self, files.remove)
         self._abandon = weakref.finalize(self, _end_in_thread, popen, self._pidfd, settings.grace)
         self._abandon.atexit = False  # see _end_all
 
     @property
     def foreign(self) -> bool:
-        """True in a forked child, which must not use or end the process."""
+        """True in a forked child, which must not use or terminate the process."""
         return self._home.foreign
 
     def stderr_tail(self) -> bytes:
         return self._last_stderr if self._stderr is None else self._stderr.tail()
 
     async def read_stderr(self) -> None:
-        """Read the rest of the standard error after the process ended."""
+        """Read the rest of the standard error after the process has exited."""
         if isinstance(self._stderr, StderrLines):  # a Drain reads the rest in tail()
             await self._stderr.wait(LAST_SECONDS)
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until the process ends. Return False if it is still running after ``seconds``."""
+        """Wait until the process exits. Return False if it is still running after ``seconds``."""
         until = monotonic() + seconds
         pause = 0.001
         while self.popen.poll() is None:
@@ -191,7 +191,7 @@ class Child:
         except asyncio.CancelledError as error:
             cancelled = error
         finally:
-            # Here the process has ended, unless KeyboardInterrupt (or GeneratorExit without a running loop) was raised.
+            # The process has exited, unless KeyboardInterrupt (or GeneratorExit without a running loop) was raised.
             if first:
                 self._release()
         if cancelled is not None:
@@ -209,7 +209,7 @@ class Child:
         self._abandon()
 
     def __del__(self) -> None:
-        # If the loop is still running, the task continues, and the callback gets lines until the process ends.
+        # If the loop is still running, the task continues, and the callback gets lines until the process exits.
         if isinstance(self._stderr, StderrLines) and not self._home.foreign:
             self._stderr.abandon()
 
@@ -227,7 +227,7 @@ def _not_permitted(settings: Settings, error: PermissionError) -> PermissionErro
 
 
 def _pidfd(pid: int) -> int | None:
-    """Open a descriptor that becomes readable when the process ends. None if the system does not support pidfds."""
+    """Open a descriptor that becomes readable when the process exits. None if the system does not support pidfds."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -250,7 +250,7 @@ def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundErro
 
 # --- processes that nobody closed -------------------------------------------------------------------------------------
 
-#: All running children. :func:`_end_all` ends them at interpreter exit.
+#: All running children. :func:`_end_all` terminates them at interpreter exit.
 _children: set[subprocess.Popen[bytes]] = set()
 
 
@@ -279,7 +279,7 @@ def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
 
 
 def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: float) -> None:
-    """End a process whose owner was garbage collected. This does not wait, because a thread ends the process."""
+    """Start a thread that terminates a process whose owner was garbage collected. This does not wait."""
     if popen not in _children:  # a forked child
         return
     if pidfd is not None:
@@ -289,12 +289,12 @@ def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: flo
     if popen.poll() is not None:
         _children.discard(popen)
         return
-    with suppress(RuntimeError):  # no thread can be started at interpreter exit; _end_all then ends the process
+    with suppress(RuntimeError):  # no thread can be started at interpreter exit; _end_all then terminates it
         threading.Thread(target=_end_patiently, args=(popen, grace), name="claude-wire-reaper", daemon=True).start()
 
 
 def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
-    # Wait without a limit after SIGKILL, because the process may take a while to end. Otherwise a zombie could remain.
+    # Wait without a limit after SIGKILL, because the process may take a while to exit. Otherwise a zombie could remain.
     for send_signal, seconds in (None, grace), (popen.terminate, grace), (popen.kill, None):
         if send_signal is not None:
             send_signal()

@@ -29,7 +29,7 @@ _FLAGS.update((name, _FLAGS["--model"]) for name in _FORMATS)  # these flags hav
 def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> None:
     """Check that a command line makes its program speak the protocol and ask for permission.
 
-    Flags inside an argument count, too, as in ``["ssh", "HOST", "claude --permission-prompt-tool stdio ..."]``. But
+    Flags inside an argument also count, as in ``["ssh", "HOST", "claude --permission-prompt-tool stdio ..."]``. But
     they do not count inside the value of a CLI flag, or if the program is the CLI itself.
 
     Args:

@@ -112,7 +112,7 @@ class Exchange:
         )
 
     async def close(self) -> None:
-        """End the child, if it was started."""
+        """Terminate the child, if it was started."""
         if self.child is not None and not self.child.foreign:
             await self.child.close(self.settings.grace)
 
@@ -156,7 +156,7 @@ class Exchange:
             return
         await child.wait(self.settings.grace)
         await child.read_stderr()
-        if child.closed:  # another task closed the process during the wait, so its end is not an error
+        if child.closed:  # another task closed the process during the wait, so its exit is not an error
             return
         self._checked_end = True
         code = child.popen.returncode

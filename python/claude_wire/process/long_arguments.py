@@ -16,7 +16,7 @@ from contextlib import suppress
 
 #: The longest argument that Linux accepts, in bytes.
 MAX_ARGUMENT_BYTES = 128 * 1024 - 1
-#: Flag that takes a text -> flag that takes the path of a file containing this text.
+#: Flag that takes text -> flag that takes the path of a file containing this text.
 _BY_FILE = {
     "--agents": "--agents",
     "--append-system-prompt": "--append-system-prompt-file",
@@ -92,7 +92,7 @@ class ArgumentFiles:
 
 
 def find_long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
-    """Yield the index, flag and text of each argument that is too long. If there is no flag, it is empty."""
+    """Yield the index, flag and text of each argument that is too long. Without a flag, the flag is empty."""
     for index, argument in enumerate(argv):
         if len(argument) <= MAX_ARGUMENT_BYTES // 4 or len(os.fsencode(argument)) <= MAX_ARGUMENT_BYTES:
             continue

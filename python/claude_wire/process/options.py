@@ -116,7 +116,7 @@ class ClaudeOptions(Flags):
         agent: the agent that leads the session.
         agents: agents by name: an object (whose values are ``AgentDefinition`` or dicts), a JSON text or a file.
         replay_user_messages: repeat user messages on the standard output.
-        forward_subagent_text: send subagents' text and thinking, too, not only their tool uses.
+        forward_subagent_text: also send subagents' text and thinking, not only their tool uses.
         no_session_persistence: do not write a transcript. The session then cannot be resumed.
         project_config_root: if the working directory is a worktree, the absolute path of its trusted folder, which has
             the project settings, ``.mcp.json`` and ``.claude``.
@@ -180,7 +180,7 @@ class ClaudeOptions(Flags):
 
         Args:
             prompt: None for a session: the CLI reads messages from its standard input, and exits when the input ends. A
-                text for a single answer: the CLI prints the answer and exits. CLI 2.1.331 first waits up to 3 seconds
+                str for a single answer: the CLI prints the answer and exits. CLI 2.1.331 first waits up to 3 seconds
                 for its standard input to end; close the input to avoid this wait.
 
         Raises:
@@ -205,8 +205,8 @@ class ClaudeOptions(Flags):
 
 def _refuse_batch_file(cli: str) -> None:
     # Windows runs batch files with cmd.exe, which parses the whole command line again. An argument can therefore inject
-    # a command, and quoting cannot prevent this (CVE-2024-24576, CVE-2024-27980). claude-agent-sdk refuses batch files,
-    # too. Check every part of the path, because Windows drops dots, spaces and stream names at the end of a name.
+    # a command, and quoting cannot prevent this (CVE-2024-24576, CVE-2024-27980). claude-agent-sdk also refuses
+    # them. Check every part of the path, because Windows drops dots, spaces and stream names at the end of a name.
     if sys.platform == "win32":
         parts = [part for folder in cli.replace("\\", "/").split("/") for part in folder.split(":")]
         if any(part.rstrip(". ").lower().endswith((".bat", ".cmd")) for part in parts):

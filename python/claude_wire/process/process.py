@@ -1,4 +1,4 @@
-"""Run a child process that speaks the protocol: its pipes, its standard error, its exit, and how the host ends it.
+"""Run a child process that speaks the protocol: its pipes, standard error and exit, and how the host terminates it.
 
 A :class:`Process` is a :class:`~claude_wire.MessageStream` over a child's standard output. On Linux, the output is read
 even while nobody iterates. For the control protocol's requests and callbacks, use a :class:`~claude_wire.Session`.
@@ -76,15 +76,15 @@ def open_process(
 ) -> Process[Any]:
     """Run a process that speaks the protocol: ``async with open_process(argv) as process``.
 
-    Entering the block spawns the process. Leaving the block, even because of an exception, ends the process.
+    Entering the block spawns the process. Leaving the block, even because of an exception, terminates the process.
 
     Args:
         argv: the program and its arguments. :class:`~claude_wire.ClaudeOptions` builds them for the Claude Code CLI.
         decoder: turns lines into messages; None: ``Decoder()``. Do not use the decoder for anything else.
         cwd: the working directory; None: the host's.
         env: the whole environment, which replaces the host's; None: the host's.
-        extra_env: variables to merge into the environment. Without ``env``, the active OpenTelemetry span is added,
-            too, as claude-agent-sdk does: ``TRACEPARENT``, ``TRACESTATE``, and other propagated values such as
+        extra_env: variables to merge into the environment. Without ``env``, the active OpenTelemetry span is also
+            added, as claude-agent-sdk does: ``TRACEPARENT``, ``TRACESTATE``, and other propagated values such as
             ``BAGGAGE``. Variables in ``extra_env`` take precedence. No other variable is added or removed.
         user: the name or number of the user to run as (POSIX).
         stderr: where the standard error goes. None: the last 64 KiB are kept for :attr:`Process.stderr_tail` and for
@@ -92,7 +92,7 @@ def open_process(
             UTF-8, with invalid bytes replaced, and has no line feed; a line longer than 64 KiB is split. If the
             function raises, the exception's type is logged. ``"inherit"``: the host's standard error.
         overflow, spill_limit: for the standard output, as for :class:`~claude_wire.MessageStream`.
-        grace: seconds to wait for the process to end, first after closing its input, and again after SIGTERM.
+        grace: seconds to wait for the process to exit, first after closing its input, and again after SIGTERM.
         start_new_session: run the process in a new session (POSIX), so that Ctrl-C interrupts only the host.
 
     Raises:
@@ -153,7 +153,7 @@ class Process(MessageStream[T], Generic[T]):
     """A child process and its messages. :func:`open_process` returns it.
 
     ``async for`` and :meth:`batches` work as for :class:`~claude_wire.MessageStream`. After the last message, the
-    iteration waits at most ``grace`` seconds until the process ends. Then it raises once:
+    iteration waits at most ``grace`` seconds until the process exits. Then it raises once:
 
     * :class:`~claude_wire.UnfinishedTurnError`, whatever the exit code, if the output ended in the middle of a turn or
       line, or if a prompt was sent but no turn followed it;
@@ -161,12 +161,13 @@ class Process(MessageStream[T], Generic[T]):
 
     A turn begins with an ``init``, ``assistant``, ``user`` or ``stream_event`` message (unless it is from a subagent or
     a replay), and ends with its ``result``. If the decoder has ``only``, this check only sees the kinds in ``only``; if
-    ``result`` is not one of them, no turn counts as unfinished. On Linux, the output ends when the process ended and
-    its whole output was read, even if another process that it started still holds the pipe open.
+    ``result`` is not one of them, no turn counts as unfinished. On Linux, the output ends when the process has exited
+    and its whole output was read, even if another process that it started still holds the pipe open.
 
-    At the end of ``async with``, the input of the process is closed; ``grace`` seconds later the process gets SIGTERM,
-    and after ``grace`` more seconds SIGKILL. If the host is killed, the system closes the input of the process: the CLI
-    then ends, but a child that ignores the end of its input lives on. After a fork, only the parent may use the object.
+    At the end of ``async with``, the process's input is closed; ``grace`` seconds later the process gets SIGTERM, and
+    after ``grace`` more seconds SIGKILL. If the host is killed, the system closes the process's input: the CLI then
+    exits, but a child that ignores the end of its input keeps running. After a fork, only the parent may use the
+    object.
     """
 
     def __init__(self, settings: Settings, decoder: Decoder[T]) -> None:
@@ -194,7 +195,7 @@ class Process(MessageStream[T], Generic[T]):
 
     @property
     def returncode(self) -> int | None:
-        """The exit code, or None while the process is running. After a signal, it is minus the signal number."""
+        """The exit code; minus the signal number if a signal killed the process; None while the process is running."""
         return self._exchange.started().popen.poll()
 
     @property
@@ -218,7 +219,7 @@ class Process(MessageStream[T], Generic[T]):
         :meth:`end_input` completes the line.
 
         Raises:
-            ProcessInputError: the process is gone or closed its input, or the host closed it.
+            ProcessInputError: the process has exited or closed its input, or the host closed it.
             TypeError, EncodeError: see :func:`~claude_wire.encode`.
         """
         await self.send_bytes(encode(message))
@@ -228,7 +229,7 @@ class Process(MessageStream[T], Generic[T]):
         await self._exchange.write(lines)
 
     async def end_input(self) -> None:
-        """Close the standard input. The CLI then finishes its work and ends. A second call does nothing.
+        """Close the standard input. The CLI then finishes its work and exits. A second call does nothing.
 
         If a send is running, this waits until it is done. If a sender was cancelled in the middle of its line, this
         first writes the rest of the line, for at most one second. If this call is cancelled, the input stays open until
@@ -239,9 +240,9 @@ class Process(MessageStream[T], Generic[T]):
     # --- end
 
     async def wait(self) -> int:
-        """Wait until the process ends, and return its exit code.
+        """Wait until the process exits, and return its exit code.
 
-        A process cannot end while its output pipe is full, so another task should iterate. If no task iterates, Linux
+        A process cannot exit while its output pipe is full, so another task should iterate. If no task iterates, Linux
         only reads ahead until the byte budget is used up, and other systems do not read at all.
         """
         child = self._exchange.started()
@@ -250,10 +251,10 @@ class Process(MessageStream[T], Generic[T]):
         return cast("int", child.popen.returncode)
 
     async def aclose(self) -> None:
-        """End the process like leaving the block, and release its resources. A second call does nothing.
+        """Terminate the process, as leaving the block does, and release its resources. A second call does nothing.
 
         Cancellation does not cut this short, but is raised at its end. KeyboardInterrupt does cut it short: a thread
-        then ends the process, as it does for a Process that is dropped without being closed.
+        then terminates the process, as it does for a Process that is dropped without being closed.
         """
         self._receiver.forget()
         await self._exchange.close()

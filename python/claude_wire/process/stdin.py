@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
 
-#: Maximum seconds to wait for a last step: to write the rest of a line, to read the rest of stderr, or to end a process
-#: at interpreter exit.
+#: Maximum seconds to wait for a last step: to write the rest of a line, to read the rest of stderr, or to terminate a
+#: process at interpreter exit.
 LAST_SECONDS = 1.0
 
 
@@ -66,7 +66,7 @@ class Stdin:
                     with move_on_after(LAST_SECONDS):
                         await self._write(self._unsent)
                 except ProcessInputError:
-                    pass  # the process is gone
+                    pass  # the process has exited
             self.close()
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class Stdin:
                     if not before and written and begun is not None:
                         begun()
                 except BlockingIOError:
-                    # Call poll() again every second, because the end of the process does not wake this wait while
+                    # Call poll() again every second, because the process's exit does not wake this wait while
                     # another process holds the pipe open.
                     with move_on_after(LAST_SECONDS):
                         await self._room.wait()

@@ -54,7 +54,7 @@ class McpServer(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Stop. The session calls this once for each :meth:`connect`, when it removes the server or when it ends."""
+        """Stop. The session calls this once for each :meth:`connect`, when it removes the server or closes."""
         ...
 
 

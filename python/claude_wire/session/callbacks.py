@@ -67,10 +67,10 @@ OnFailure: TypeAlias = Literal["continue", "block"]
 
 _log = logging.getLogger("claude_wire")
 
-#: Seconds that a hook may run after its timeout. The CLI checks the timeout, too, and must notice it first: when a hook
+#: Seconds that a hook may run after its timeout. The CLI also checks the timeout, and must notice it first: when a hook
 #: times out, the CLI refuses the tool, but if our error answer arrives earlier, the CLI runs the tool.
 HOOK_SECONDS = 5.0
-#: Error codes of JSON-RPC 2.0, section 5.1. MCP uses "method not found" for unknown servers, too.
+#: Error codes of JSON-RPC 2.0, section 5.1. MCP also uses "method not found" for unknown servers.
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
@@ -200,7 +200,7 @@ class Callbacks:
         self._timeout = timeout
         self._permissions = None if can_use_tool is None else GuardState(qualified_name_of(can_use_tool), PERMISSION)
         self._hooks: dict[str, _Hook] = {}
-        #: Hook event -> its matchers. :meth:`call_hook` takes their hook ids.
+        #: Hook event -> its matchers. The hook ids in them are valid for :meth:`call_hook`.
         self.matchers: dict[str, list[HookCallbackMatcher]] = {}
         for key, given in (hooks or {}).items():
             # In the classic dialect, {"pre-tool-use": function} is valid, without a HookMatcher.

@@ -139,7 +139,7 @@ class Control:
         """See :meth:`claude_wire.Session.set_mcp_servers`. ``request`` sends the request to the CLI."""
         if self.callbacks.shared:
             raise HandleError("another program owns the CLI: the MCP servers of the session cannot change")
-        if self._sets_servers:  # if this waited, an MCP server whose handle() calls it would wait for itself
+        if self._sets_servers:  # do not wait: an MCP server whose handle() calls set_servers() would wait for itself
             raise HandleError("another set_mcp_servers() call is running: wait until it returns")
         if not isinstance(servers, Mapping):
             raise TypeError(f"servers must be a dict such as {{'name': server}}, not {type_of(servers)}")

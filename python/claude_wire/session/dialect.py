@@ -92,7 +92,7 @@ async def interrupt(
 ) -> InterruptResponse:
     """Interrupt an agent's turn, by SIGINT or by a request, depending on its dialect.
 
-    In some dialects, an idle agent does not answer the request. This then returns after
+    In some dialects, an idle agent does not answer the request. The function then returns after
     :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS`.
 
     Args:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: The hook events that a host can detect, so that it can call their hooks itself.
 HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
 #: Maximum number of tool uses without a result, and their maximum size in bytes of JSON. Above either limit, the oldest
-#: one is dropped.
+#: tool use is dropped.
 MAX_USES = 1024
 MAX_USE_BYTES = 16 * 1024 * 1024
 

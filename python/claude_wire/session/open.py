@@ -77,13 +77,13 @@ async def ask(
     """Run the CLI for one prompt, and return the last result: ``(await ask("What is 2 + 2?")).result``.
 
     The call waits until the run is over, including background subagents and the turn that follows when each subagent
-    ends. By the time the call returns, raises or is cancelled, the CLI and its background commands have ended. To see
+    ends. By the time the call returns, raises or is cancelled, the CLI and its background commands have exited. To see
     the messages or to send more prompts, use :func:`open_session`. In code without async, use ``claude_wire.sync.ask``.
 
     Args:
         prompt: text, content blocks or a whole :class:`~claude_wire.UserMessage`.
         options: the CLI's flags, or a whole command line. None: ``ClaudeOptions()``.
-        until: ``"turn"`` returns the prompt's result as soon as it arrives; subagents end with the CLI.
+        until: ``"turn"`` returns the prompt's result as soon as it arrives; subagents stop when the CLI exits.
         shells: seconds to wait for background commands, as for :meth:`Session.receive_run`.
 
     All other arguments are the same as for :func:`open_session`, such as ``can_use_tool``, ``hooks``, ``mcp_servers``
@@ -128,8 +128,8 @@ def open_session(
 ) -> Session:
     """Run the CLI with a session: ``async with open_session(ClaudeOptions(...)) as session``.
 
-    Entering the block spawns the process, sends ``initialize`` and waits for the answer. Leaving the block, also by an
-    exception, ends the process.
+    Entering the block spawns the process, sends ``initialize`` and waits for the answer. Leaving the block, even by an
+    exception, terminates the process.
 
     Args:
         options: the CLI's flags, or a whole command line. With ``can_use_tool``, ``permission_prompt_tool="stdio"`` is
@@ -149,7 +149,7 @@ def open_session(
         CLINotFoundError: the CLI was not found.
         SessionNotFoundError: on entering the block, if ``resume`` is not the id of a conversation. If the CLI runs on
             this machine and its folder is known, no process is started.
-        TurnError, ProcessError: on entering the block, if the CLI ends instead of answering, for instance because it
+        TurnError, ProcessError: on entering the block, if the CLI exits instead of answering, for instance because it
             refuses to resume a session.
         RequestError: on entering the block, if the CLI does not answer ``initialize`` in time, or refuses it.
         OSError: on entering the block, if the process cannot be spawned.
@@ -222,7 +222,7 @@ def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
 
 
 class _ProcessSession(Session):
-    """A session that spawns its process on entry, and ends the process on close."""
+    """A session that spawns its process on entry, and terminates the process on close."""
 
     def __init__(self, process: Process[Any], opens: InitializeRequest, **options: Any) -> None:
         super().__init__(process, **options)
@@ -243,7 +243,7 @@ class _ProcessSession(Session):
         except SessionNotFoundError as error:
             folder = projects_folder(env) if settings.user is None else None
             raise SessionNotFoundError(error.result, None if folder is None else str(folder)) from error
-        except ProcessInputError as error:  # the CLI ended, or closed its input, before initialize was sent
+        except ProcessInputError as error:  # the CLI exited, or closed its input, before initialize was sent
             raise SessionEndedError("initialize", f"{error}{initialize_hint('initialize')}") from error
 
     async def _open(self, request: InitializeRequest) -> None:

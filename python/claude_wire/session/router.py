@@ -64,7 +64,7 @@ class Router:
             router reads it.
         tap: called with each chunk that is read.
         control: handles the control messages. While ``control`` is full, the router reads nothing.
-        adapter: translates messages in another dialect than stream-json; None for stream-json.
+        adapter: translates messages in a dialect other than stream-json; None for stream-json.
     """
 
     _ahead: ReadAhead
@@ -142,7 +142,7 @@ class Router:
         self.require_idle()
         if not self._started:
             raise HandleError("this session is not entered: use it as `async with ... as session`")
-        # True for the whole loop, so that a callback that starts between two batches cannot start another step.
+        # Keep this true for the whole loop. Otherwise a callback that starts between two batches could start a step.
         self._stepping = True
         try:
             while not self.ready:
@@ -245,8 +245,8 @@ class Router:
             except ahead.final:
                 return
             except ByteBudgetError:
-                continue  # the consumer gets this error, too, and the stream continues after it
-            except Exception as error:  # the consumer gets this error, too, and may then read on
+                continue  # the consumer also gets this error, and the stream continues after it
+            except Exception as error:  # the consumer also gets this error, and may then continue to read
                 self._control.requests.fail_waiting("reading failed", error)
                 await self._consumer_back()
                 continue

@@ -84,7 +84,7 @@ class Sender:
 
         Raises:
             HandleError: the session is not open, or code outside the session cancelled the ``send`` function.
-            ProcessInputError: the process is gone, or its input was closed.
+            ProcessInputError: the process has exited, or its input was closed.
             Exception: any exception that the ``send`` function raises.
         """
         self.require_open()

@@ -82,7 +82,7 @@ class Session:
             One task at a time calls it. While the session is open, a call that has started is not cancelled.
         can_use_tool: decides whether a tool may be used; returns ``request.allow()`` or ``request.deny("why")``.
         hooks: functions by hook event, such as ``{"PreToolUse": [HookMatcher(guard, matcher="Bash", timeout=5)]}``; the
-            event may be written ``pre-tool-use``, too.
+            event may also be written ``pre-tool-use``.
         mcp_servers: MCP servers in this process, by name; the session closes them.
         on_elicitation: answers a question from an MCP server; without it, the session declines all elicitations.
         dialogs: dialog kind -> function that shows the dialog. The session never answers dialogs of other kinds.
@@ -111,7 +111,7 @@ class Session:
     control messages wait for the consumer. The session also stops reading while 4,096 callbacks and answers are waiting
     (a callback with a time limit counts twice), or 64 MiB of them. Leave the session's block or call :meth:`aclose` to
     close the session. A dropped session is closed in its event loop. If the loop is closed or stopped, the dropped
-    session's callbacks are abandoned at their current await, and a thread ends its process.
+    session's callbacks are abandoned at their current await, and a thread terminates its process.
 
     Raises:
         TypeError: an argument has the wrong type, ``send`` is missing, or a callback cannot be called with its
@@ -124,7 +124,7 @@ class Session:
 
     # The event loop that entered the session.
     _home: EventLoopRef | None = None
-    # The `initialize` request, if the session starts and ends its process itself. None: the caller owns the stream.
+    # The `initialize` request, if the session starts and terminates its process. None: the caller owns the stream.
     _opens: InitializeRequest | None = None
 
     @tells_where(STREAM_PLACES, owner="Session")
@@ -248,10 +248,10 @@ class Session:
     async def aclose(self) -> None:
         """End the session: there are no more callbacks, answers or messages. A second call does nothing.
 
-        If the session started its process, it ends the process. It first interrupts the current turn and cancels the
-        queued prompts, because the CLI would otherwise finish the turn. The session also closes its MCP servers, and
-        cancels an ``aclose()`` that takes longer than 5 seconds. Unread messages stay in the stream for its owner or
-        the next session; the next session skips control requests that this session already handled.
+        If the session started its process, it terminates the process. It first interrupts the current turn and cancels
+        the queued prompts, because the CLI would otherwise finish the turn. The session also closes its MCP servers,
+        and cancels an ``aclose()`` that takes longer than 5 seconds. Unread messages stay in the stream for its owner
+        or the next session; the next session skips control requests that this session already handled.
 
         Cancellation by anyio or trio does not cut this call short. asyncio's ``Task.cancel()`` does if the session uses
         a stream that the caller owns: the callbacks then end later.
@@ -340,8 +340,8 @@ class Session:
     ) -> None:
         """Send a prompt: text, content blocks, a whole :class:`UserMessage`, or an async iterable of these.
 
-        This does not wait for the answer. The CLI queues prompts sent during a turn, and may merge them. Each item from
-        an iterable is sent as soon as the iterable yields it.
+        ``query`` does not wait for the answer. The CLI queues prompts sent during a turn, and may merge them. Each item
+        from an iterable is sent as soon as the iterable yields it.
 
         Args:
             uuid: the message's uuid, for :class:`~claude_wire.messages.CancelAsyncMessageRequest` and the result's
@@ -351,7 +351,7 @@ class Session:
             session_id: see :meth:`UserMessage.of`.
 
         Raises:
-            ProcessInputError: the process is gone, or its input was closed.
+            ProcessInputError: the process has exited, or its input was closed.
         """
         await self._prompts.query(prompt, uuid, session_id, needs_uuid=self._transport is not None)
 
@@ -375,7 +375,7 @@ class Session:
         After the prompt's own result, the run continues while subagents work. When a subagent ends, a new turn starts
         and has its own result; ``ask`` returns the last of these results (see :meth:`receive_run`). Calls run in order:
         a prompt is sent after all earlier calls end. A prompt without a uuid gets a random one. ``ask`` skips the
-        results of other prompts. (It cannot do so with an agent that merges prompts but does not name them in its
+        results of other prompts. (This is impossible with an agent that merges prompts but does not name them in its
         results.) No other task may iterate during the call.
 
         Args:
@@ -383,8 +383,8 @@ class Session:
             shells, ceiling: seconds to wait, as for :meth:`receive_run`.
 
         Raises:
-            HandleError: another task is iterating, or a callback of this session calls this (the turn that waits for
-                the callback could never end). Nothing is sent.
+            HandleError: another task is iterating, or a callback of this session calls ``ask`` (the turn that waits
+                for the callback could never end). Nothing is sent.
             ValueError: this session already sent a prompt with this uuid, or ``shells`` is set for ``until="turn"``.
             TurnError: a turn of the run failed, or subagents were stopped, for instance by a budget
                 (:class:`~claude_wire.errors.SubagentStoppedError`). ``ask`` raises the first error when the run ends.
@@ -415,7 +415,7 @@ class Session:
             RequestTimeoutError: no answer arrived in time.
             SessionEndedError: the session or the output ended without an answer.
             PayloadError: the answer does not fit the request.
-            ProcessInputError: the process is gone, or its input was closed.
+            ProcessInputError: the process has exited, or its input was closed.
         """
         self._sender.require_open()
         if not isinstance(request, ControlRequestBody):
@@ -432,7 +432,7 @@ class Session:
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
         """Stop the current turn. The turn then ends with a result. See :class:`InterruptRequest`.
 
-        A callback may call this, too. The CLI then withdraws the request that the callback is answering, so the
+        A callback may also call this. The CLI then withdraws the request that the callback is answering, so the
         callback is cancelled at its next await, and its answer is not sent.
         """
         self._sender.require_open()
@@ -482,8 +482,8 @@ class Session:
         Raises:
             HandleError: another program owns the CLI, the session is not open, another call is running, or a removed
                 server is added again but its ``aclose()`` did not return within 10 seconds.
-            ValueError: another server in this process has this name, or this server already has another name. Call
-                this first without the old entry.
+            ValueError: another server in this process has this name, or this server already has another name. First
+                call this method without the old entry.
         """
         self._sender.require_open()
         return await self._control.set_servers(servers, self.request)
@@ -518,7 +518,7 @@ class Session:
         return messages
 
     def receive_run(self, *, shells: float | None = 0.0, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
-        """Iterate over the messages of the whole run: also past the first result, while background subagents work.
+        """Iterate over the messages of the whole run, even after the first result, while background subagents work.
 
         There may be several results. A run is over when every prompt has its result, no subagent is working in the
         background, and the CLI reports that it is idle (if it reports its state at all). After the iteration, the
@@ -534,7 +534,7 @@ class Session:
         return messages
 
     async def end_input(self) -> None:
-        """Close the process's input. The CLI then finishes its work and ends. Callbacks can no longer answer.
+        """Close the process's input. The CLI then finishes its work and exits. Callbacks can no longer answer.
 
         Raises:
             TypeError: this session has neither a process nor a transport that can end the input.

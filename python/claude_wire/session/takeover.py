@@ -61,7 +61,7 @@ class RunningCLI(msgspec.Struct, frozen=True, kw_only=True):
         replayed: number of messages at the beginning of the stream that are older than this description. The session
             ignores control messages among them, because ``open`` has the requests that still need an answer.
         continues: whether the stream begins in the middle of the CLI's output, after an answer to ``initialize``.
-        ended: whether the CLI has ended. If so, no messages follow the replayed messages.
+        ended: whether the CLI has exited. If so, no messages follow the replayed messages.
         turn: whether a turn is running.
         subagents: ids of the subagents that are working in the background.
         owed: uuids of the prompts that have no result yet.

@@ -42,7 +42,7 @@ class Observer(Protocol):
         ...
 
     async def ended(self, *, cut: bool) -> None:
-        """Called in each step after the last message. If this method raises an exception, the step raises it, too.
+        """Called in each step after the last message. If this method raises an exception, the step also raises it.
 
         Args:
             cut: True if the stream ended in the middle of a line.

@@ -238,7 +238,7 @@ class PlainPipe:
         except BlockingIOError:
             return None
         except OSError as error:
-            if error.errno == EIO and os.isatty(fd):  # the other side of the terminal was closed
+            if error.errno == EIO and os.isatty(fd):  # the other end of the terminal was closed
                 return b""
             raise
 
@@ -296,7 +296,7 @@ class PipeChunks:
             if self.pipe.watched:
                 from anyio.lowlevel import checkpoint
 
-                # The process ended. It may have written after the last read, so read once more. Then stop, even if
+                # The process has exited. It may have written after the last read, so read once more. Then stop, even if
                 # another process still holds the pipe open.
                 await checkpoint()
                 self._resumed = monotonic()

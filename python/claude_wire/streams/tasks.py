@@ -10,7 +10,7 @@ returns, or :meth:`Task.cancel` ends it  nothing
 is cancelled because its loop ends       nothing: ``asyncio.run`` and trio cancel the tasks that are still running
 is closed because its loop is gone       nothing; an ``Exception`` other than ``RuntimeError`` is logged as below
 raises an ``Exception``                  logged as an error, with its type in the message
-raises ``KeyboardInterrupt`` or          asyncio: leaves through the event loop, as out of any task, and ends it.
+raises ``KeyboardInterrupt`` or          asyncio: propagates to the event loop, as from any task, and ends the loop.
 ``SystemExit``                           trio: logged, and the program continues, because a system task that raises
                                          would end trio with ``TrioInternalError``
 raises another ``BaseException``         logged as an error
@@ -103,7 +103,7 @@ class EventLoopRef:
         return True
 
     async def can_wait(self) -> bool:
-        """Return True if the caller may await. False while its coroutine is being closed: no task runs it then."""
+        """Return True if the caller may await. False while its coroutine is being closed, because no task runs it."""
         try:
             EventLoopRef()
         except RuntimeError:
@@ -227,7 +227,7 @@ class Task:
         if self._asyncio_task is not None and not self._done:
             with suppress(RuntimeError, ValueError):  # the function ignores GeneratorExit or is running
                 self._asyncio_task.get_coro().close()
-            self._end()  # _run() calls it, too, but not if the task never started
+            self._end()  # _run() also calls it, but not if the task never started
 
     async def wait(self) -> None:
         """Wait until the task ends. Never raise its exception. Cancelling the wait does not cancel the task."""

@@ -96,10 +96,10 @@ class ProcessInputError(ClaudeWireError, BrokenPipeError):
 
 
 class ProcessError(ClaudeWireError):
-    """A process ended with a nonzero exit code or because of a signal, although its host did not end it.
+    """A process exited with a nonzero code or was killed by a signal, although its host did not terminate it.
 
     Attributes:
-        returncode: the exit code, or minus the signal number if a signal ended the process, as in :mod:`subprocess`.
+        returncode: the exit code, or minus the signal number if a signal killed the process, as in :mod:`subprocess`.
             None if the process closed its output but is still running.
         signal: the signal number, even if the process handled the signal and exited with 128 plus its number (143 for
             SIGTERM). None without a signal.
@@ -127,7 +127,7 @@ class ProcessError(ClaudeWireError):
 class UnfinishedTurnError(ProcessError):
     """A process's output ended in the middle of a turn or line. It has the attributes of :class:`ProcessError`.
 
-    If another program owns the CLI, a session also raises this if a background subagent was working when the CLI ended.
+    If another program owns the CLI, a session also raises this if a background subagent was working at the CLI's exit.
 
     The exit code may be 0: if nobody reads its output for 2 seconds, the CLI exits with 0 and loses the unwritten rest.
     """
@@ -182,7 +182,7 @@ class RequestTimeoutError(RequestError, TimeoutError):
 class SessionEndedError(RequestError):
     """A control request or a prompt will not get an answer, because the session or the output ended.
 
-    If a process ended, ``__cause__`` is a :class:`ProcessError` with the exit code and the standard error.
+    If a process exited, ``__cause__`` is a :class:`ProcessError` with the exit code and the standard error.
     """
 
 

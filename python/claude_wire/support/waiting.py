@@ -6,7 +6,7 @@ garbage collected, and closing the coroutine makes anyio's scopes raise RuntimeE
 weak references to their tasks, and end without an error. Only the loop refers to a task that waits for a descriptor.
 
 With anyio's own scopes, a session that is dropped together with its closed loop would stay in memory, and its CLI would
-run until the interpreter ends. anyio has no public API to avoid this. On asyncio, our scope is therefore a subclass
+run until the interpreter exits. anyio has no public API to avoid this. On asyncio, our scope is therefore a subclass
 that uses some of its base class's private attributes. If an anyio version lacks these attributes, this module logs a
 warning and uses anyio's own scopes.
 """

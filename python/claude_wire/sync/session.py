@@ -47,7 +47,7 @@ def ask(
     shells: float | None = 0.0,
     **arguments: Unpack[SessionArguments],
 ) -> ResultMessage:
-    """Run the CLI for one prompt, wait for its background subagents, too, and return the last result.
+    """Run the CLI for one prompt, wait until its background subagents end, and return the last result.
 
     For the arguments and exceptions, see :func:`claude_wire.ask`.
     """
@@ -60,10 +60,10 @@ def ask(
 def open_session(options: ClaudeOptions | Sequence[StrPath], **arguments: Unpack[SessionArguments]) -> Session:
     """Run the CLI with a session: ``with open_session(ClaudeOptions(...)) as session``.
 
-    Entering the block starts a thread, whose event loop runs the session. Leaving the block ends the process and the
-    thread. Ctrl-C (KeyboardInterrupt) in the block cancels the waiting method and leaves the block like any exception;
-    the current turn is interrupted. If a session is still open when it is garbage collected or when the interpreter
-    exits, the thread closes it.
+    Entering the block starts a thread, whose event loop runs the session. Leaving the block terminates the process and
+    the thread. Ctrl-C (KeyboardInterrupt) in the block cancels the waiting method and leaves the block like any
+    exception; the current turn is interrupted. If a session is still open when it is garbage collected or when the
+    interpreter exits, the thread closes it.
 
     For the arguments and other exceptions, see :func:`claude_wire.open_session`. All callbacks run in the event loop's
     thread, even while no method is waiting. They must not call this session. An async callback can await the methods of
@@ -174,7 +174,7 @@ class Session:
         return self._thread.call(self.session.set_mcp_servers, servers)
 
     def end_input(self) -> None:
-        """Tell the CLI to finish and end. Callbacks can no longer answer."""
+        """Tell the CLI to finish and exit. Callbacks can no longer answer."""
         self._thread.call(self.session.end_input)
 
     def __iter__(self) -> Messages[Message | InvalidLine]:
