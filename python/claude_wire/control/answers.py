@@ -98,7 +98,7 @@ class Answers:
     Args:
         questions: tracks whether each request is open, answered or withdrawn.
         find: returns the handler for a request's body, or None if there is no handler.
-        encode: returns the line for an answer. If it raises for a success, an error is sent instead.
+        encode: returns the line for an answer. If it raises for a success, the other side gets an error instead.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class Requests:
         self._tasks = tasks
         self._encode = encode
         self._waits: dict[SentRequest, _Wait] = {}
-        # Set by fail() to the reason why no more requests can be sent, and the exception that caused it. None before.
+        # fail() sets this to the reason why no more requests can be sent, and its cause, an exception. None until then.
         self._ended: tuple[str, BaseException | None] | None = None
 
     @property

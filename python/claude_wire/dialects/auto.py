@@ -98,7 +98,7 @@ class _Auto(Connection):
 
 
 def _dialect_of(message: Any) -> Dialect | None:
-    """Return the dialect if only one has such a message, else None."""
+    """Return the dialect if only one dialect has this kind of message, else None."""
     if isinstance(message, UnknownMessage):
         if "jsonrpc" in message:
             return JSON_RPC

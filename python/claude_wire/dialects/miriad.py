@@ -78,7 +78,7 @@ class MiriadConnection(Connection):
 
 
 class _Miriad(MiriadConnection):
-    """A connection with miriad-code. For a host, it also tracks which turn is under way.
+    """A connection with miriad-code. For a host, the connection also tracks which turn is under way.
 
     According to miriad-code's protocol document, an interrupted turn ends with the ``result`` ``cancelled``. In fact,
     miriad-code writes ``interrupted`` first, and no result if it aborted a request to the model. Therefore the first of

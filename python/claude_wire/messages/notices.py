@@ -48,7 +48,7 @@ class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen
     """Seconds since the start of the call, perhaps with a fraction."""
     task_id: str | None = None
     heartbeat: bool | None = None
-    """True for a sign of life of a long call, such as ``Bash`` after 30 seconds."""
+    """True for a sign of life from a long call, such as ``Bash`` after 30 seconds."""
     subagent_type: str | None = None
     """The type of the subagent, such as ``general-purpose``."""
     subagent_retry: SubagentRetry | None = None
@@ -126,15 +126,15 @@ class RateLimitInfo(Wire, kw_only=True, frozen=True):
     isUsingOverage: bool | None = None
     """True if requests are now charged as extra usage."""
     overageInUse: bool | None = None
-    """The official SDK treats it like ``isUsingOverage``."""
+    """The official SDK treats this field like ``isUsingOverage``."""
     overageEnabled: bool | None = None
     surpassedThreshold: Number | None = None
     """The fraction whose crossing caused a warning, such as ``0.9``."""
     # one of service, channel, group_pool
     limitScope: str | None = None
-    """The spending limit that blocks, if it is not the member's: ``group_pool`` is the budget of a team."""
+    """The spending limit that blocks, if it is not the member's: ``group_pool`` is a team's budget."""
     errorCode: str | None = None
-    """The API's code of the refusal, such as ``credits_required``."""
+    """The API's code for the refusal, such as ``credits_required``."""
     canUserPurchaseCredits: bool | None = None
     """True if the user may buy credits."""
     hasChargeableSavedPaymentMethod: bool | None = None

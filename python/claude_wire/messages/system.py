@@ -260,7 +260,7 @@ class ElicitationCompleteMessage(SystemMessage, kw_only=True, frozen=True):
 class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
     """The CLI refused a tool call without asking the host. The tool result for the model follows.
 
-    Some refusals have no such message, but ``permission_denials`` of the result lists all refusals.
+    The CLI does not send this message for every refusal, but ``permission_denials`` of the result lists all refusals.
     """
 
     subtype: Literal["permission_denied"] = constant("permission_denied")
@@ -277,7 +277,7 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
     message: str
     """The text that the model gets as the tool result."""
     decision_reason_code: str | None = None
-    """The reason as a word, such as ``auto_mode_no_check_in_session``."""
+    """The reason as a code, such as ``auto_mode_no_check_in_session``."""
 
 
 # --- the session, its title, commands, files and memories, and notes to the user --------------------------------------
@@ -307,7 +307,7 @@ class SessionTitleChangedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class WorkerShuttingDownMessage(SystemMessage, kw_only=True, frozen=True):
-    """The session's process is about to exit. For clients that follow the session live."""
+    """The session's process is about to exit. Intended for clients that follow the session live."""
 
     subtype: Literal["worker_shutting_down"] = constant("worker_shutting_down")
     reason: str
@@ -351,7 +351,7 @@ class InformationalMessage(SystemMessage, kw_only=True, frozen=True):
     prevent_continuation: bool | None = None
     """True if the turn ends here, for example because a hook ended it."""
     tag: str | None = None
-    """A label for hosts that know it, such as ``auto_mode_no_server_check``; ignore other labels."""
+    """A label for hosts that know the label, such as ``auto_mode_no_server_check``; ignore other labels."""
     prompt_submit_outcome: dict[str, Any] | None = None
     model_restriction: dict[str, Any] | None = None
     isMeta: bool | None = None
@@ -659,7 +659,7 @@ class SessionCronSummary(Wire, kw_only=True, frozen=True):
     schedule: str
     """A cron expression, such as ``0 9 * * 1-5``."""
     recurring: bool
-    """False if the prompt runs once, True if it runs at every match of the schedule."""
+    """False if the prompt runs once, True if the prompt runs at every match of the schedule."""
     prompt: str
     """The prompt, cut off after 1000 characters."""
 
@@ -850,7 +850,7 @@ class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     request_id: str | None = null()
     """The API's id of the refused request."""
     api_refusal_category: str | UnsetType | None = UNSET
-    """The subject of the refusal, such as ``cyber`` or ``bio``; null if the API names none."""
+    """The subject of the refusal, such as ``cyber`` or ``bio``; null if the API does not name a subject."""
     api_refusal_explanation: str | UnsetType | None = UNSET
     """The API's explanation, for display only; null if there is none."""
     retracted_message_uuids: list[str] | None = None
@@ -871,7 +871,7 @@ class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     request_id: str | None = null()
     """The API's id of the refused request."""
     api_refusal_category: str | UnsetType | None = UNSET
-    """The subject of the refusal, such as ``cyber`` or ``bio``; null if the API names none."""
+    """The subject of the refusal, such as ``cyber`` or ``bio``; null if the API does not name a subject."""
     api_refusal_explanation: str | UnsetType | None = UNSET
     """The API's explanation, for display only; null if there is none."""
     refused_user_message_uuid: str | UnsetType | None = UNSET

@@ -85,7 +85,7 @@ def build(value: Any, cls: type[T], findings: Findings) -> T:
     """Return ``value`` as an instance of ``cls``.
 
     Raises:
-        Misfit: the value does not fit, and no part of it may be unknown.
+        Misfit: the value does not fit, and no part of the value may be unknown.
         Ambiguous: a tag has two values.
     """
     hint: Any = cls  # the cache accepts only hashable values; a union of classes is also hashable

@@ -114,7 +114,8 @@ class HostProtocol:
     """Tracks prompts, questions and requests between a host and its CLI.
 
     Args:
-        merges: whether a result that does not name prompts may answer several prompts. If false, it answers the oldest.
+        merges: whether a result that does not name prompts may answer several prompts. If false, the result answers the
+            oldest prompt.
     """
 
     def __init__(self, *, merges: bool = True) -> None:

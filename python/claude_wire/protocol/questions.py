@@ -60,8 +60,8 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
 class Question:
     """One control request from the other side.
 
-    As in the CLI, a request without an id gets an answer without an id. It cannot be withdrawn, and when it is sent
-    again, it counts as a new question.
+    As in the CLI, a request without an id gets an answer without an id. Such a request cannot be withdrawn, and counts
+    as a new question when it is sent again.
 
     Attributes:
         id: the ``request_id`` as received; None or UNSET for a request without an id.

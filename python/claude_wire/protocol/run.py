@@ -251,7 +251,7 @@ class Run:
         self._is_behind = False
         # The number of turns that are queued in the CLI, according to its last result.
         self._queued = 0
-        #: ``error`` of the turn's last assistant message, not counting subagents; None if it has none.
+        #: ``error`` of the turn's last assistant message, not counting subagents; None if the message has no error.
         self.reason: str | None = None
         #: When the rate limit resets, in seconds since 1970, if the CLI last reported the limit as used up; else None.
         self.resets_at: float | None = None

@@ -34,7 +34,7 @@ class ControlRequest(MessageBase, tag="control_request", frozen=True):
     sent_by: ClassVar[Sender] = "both"
 
     request_id: RequestId
-    """A string of the sender's choice, unique among its open requests; the answer repeats it."""
+    """A string that the sender chooses, unique among its open requests; the answer repeats the string."""
     request: ControlRequestPayload
     """The body; its ``subtype`` selects the class."""
 
@@ -58,7 +58,7 @@ class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, fro
     """The request succeeded.
 
     In the answer to ``initialize``, the ``pending_...`` lists have the CLI's requests that are still waiting for an
-    answer. The CLI may also send such a request separately; answer it once.
+    answer. The CLI may also send such a request separately; answer each request once.
     """
 
     request_id: RequestId
@@ -81,7 +81,7 @@ class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=
     error: str = ""
     """What failed, as human-readable text; empty if absent."""
     error_code: str | None = None
-    """A word for the error, such as ``unsupported_request``; often absent."""
+    """A code for the error, such as ``unsupported_request``; often absent."""
     model: str | None = None
     pending_permission_requests: list[ControlRequest | OrUnknownObject] | None = None
     """The open ``can_use_tool`` requests."""

@@ -206,8 +206,8 @@ class SetPermissionModeRequest(
 ):
     """Changes the permission mode.
 
-    The CLI refuses an unknown mode with ``error_code`` ``invalid_mode``. Without ``--dangerously-skip-permissions`` it
-    refuses ``bypassPermissions`` with ``bypass_not_launched``.
+    The CLI refuses an unknown mode with ``error_code`` ``invalid_mode``. Without ``--dangerously-skip-permissions``,
+    the CLI refuses ``bypassPermissions`` with ``bypass_not_launched``.
     """
 
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
@@ -301,7 +301,7 @@ class GetBinaryVersionResponse(Wire, kw_only=True, frozen=True):
     buildTime: str | None = None
     """When the CLI was built, in ISO 8601."""
     oldestDesktopSdk: str | None = None
-    """A version such as ``0.3.280``: according to its name, of the oldest SDK that works with the CLI."""
+    """A version such as ``0.3.280``; the name suggests the oldest SDK that works with the CLI."""
 
 
 class GetBinaryVersionRequest(ControlRequestBody[GetBinaryVersionResponse], tag="get_binary_version", frozen=True):
@@ -449,11 +449,11 @@ class McpSetServersResponse(Wire, kw_only=True, frozen=True):
     removed: list[str]
     """The names of the removed servers."""
     errors: dict[str, str]
-    """Server -> why the CLI could not connect to it."""
+    """Server -> why the CLI could not connect to the server."""
 
 
 class McpSetServersRequest(ControlRequestBody[McpSetServersResponse], tag="mcp_set_servers", kw_only=True, frozen=True):
-    """Replaces the MCP servers of earlier such requests, and the servers of the host.
+    """Replaces the MCP servers of earlier requests of this kind, and the servers of the host.
 
     Servers from settings files and plugins stay.
     """
@@ -797,7 +797,7 @@ class McpReadResourceResponse(Wire, kw_only=True, frozen=True):
 class McpReadResourceRequest(
     ControlRequestBody[McpReadResourceResponse], tag="mcp_read_resource", kw_only=True, frozen=True
 ):
-    """Reads a ``ui://`` resource from an MCP server, for a host that shows it.
+    """Reads a ``ui://`` resource from an MCP server, for a host that shows the resource.
 
     The CLI refuses other schemes, and servers of the host.
     """

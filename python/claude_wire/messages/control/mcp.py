@@ -82,7 +82,7 @@ class McpSdkServerConfig(Wire, tag_field="type", tag="sdk", frozen=True):
 
 
 class McpClaudeAIProxyServerConfig(Wire, tag_field="type", tag="claudeai-proxy", frozen=True):
-    """A claude.ai connector, reached through its proxy. Only the CLI sends this, in :class:`McpServerStatus`."""
+    """A claude.ai connector, reached through its proxy. Only the CLI sends one, in :class:`McpServerStatus`."""
 
     url: str
     """The address of the proxy."""
@@ -102,8 +102,8 @@ if TYPE_CHECKING:
         | dict[str, Any]
     )
 else:
-    #: The configuration of an MCP server. To send it, use one of the classes or a dict. A received configuration is
-    #: always a dict, because it has no tag if a stdio configuration omits ``type``.
+    #: The configuration of an MCP server. To send a configuration, use one of the classes or a dict. A received
+    #: configuration is always a dict, because a stdio configuration may omit the tag ``type``.
     McpServerConfig = dict[str, Any]
 
 

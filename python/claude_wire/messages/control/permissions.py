@@ -83,7 +83,7 @@ class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True
     """The answer to ``can_use_tool`` that allows the tool."""
 
     updatedInput: dict[str, Any] | None = None
-    """The tool's input, changed or not; always send it, because older CLIs require it."""
+    """The tool's input, changed or not; always send this field, because older CLIs require it."""
     updatedPermissions: list[PermissionUpdate] | None = None
     """Permission changes, so the CLI does not ask again."""
     toolUseID: str | None = None

@@ -158,4 +158,4 @@ class ReloadConnectorsRequest(ControlRequestBody[dict[str, Any]], tag="reload_co
 
 
 class PromptDraftActivityRequest(ControlRequestBody[dict[str, Any]], tag="prompt_draft_activity", frozen=True):
-    """Tells the CLI that the user is typing, so it can prepare. Send it about every 10 seconds."""
+    """Tells the CLI that the user is typing, so the CLI can prepare. Send this about every 10 seconds."""

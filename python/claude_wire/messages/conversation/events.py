@@ -115,7 +115,7 @@ class MessageDelta(Wire, kw_only=True, frozen=True):
     # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
     # model_context_window_exceeded
     stop_reason: str | None = null()
-    """Why the model stopped; in a streamed answer, only this and the result have the reason."""
+    """Why the model stopped; in a streamed answer, only this field and the result have the reason."""
     stop_sequence: str | None = null()
     """The stop sequence that ended the answer; null if another reason ended it."""
 
@@ -124,7 +124,7 @@ class MessageDeltaEvent(Wire, tag_field="type", tag="message_delta", kw_only=Tru
     """Adds the stop reason and the final token counts, before the message ends."""
 
     context_management: ContextManagementResponse | UnsetType | None = UNSET
-    """The edits that the API made to the context of the request; null if it made none."""
+    """The edits that the API made to the context of the request; null if the API made no edits."""
     delta: MessageDelta
     """The fields that the API knows only now."""
     usage: MessageDeltaUsage

@@ -59,7 +59,7 @@ class ErrorInfo(Wire, kw_only=True, frozen=True):
     message: str
     """The error as human-readable text."""
     code: str
-    """A word for the error, such as ``auth_error`` or ``budget_exceeded``."""
+    """A code for the error, such as ``auth_error`` or ``budget_exceeded``."""
 
 
 class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
@@ -623,7 +623,7 @@ class ResultErrorMaxTurns(ResultMessage, kw_only=True, frozen=True):
 class ResultErrorMaxBudgetUsd(ResultMessage, kw_only=True, frozen=True):
     """The session's cost reached the limit of ``--max-budget-usd``.
 
-    The cost may exceed the limit, because the CLI only knows it after each answer.
+    The cost may exceed the limit, because the CLI knows the cost only after each answer.
     """
 
     subtype: Literal["error_max_budget_usd"] = constant("error_max_budget_usd")

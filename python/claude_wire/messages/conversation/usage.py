@@ -189,7 +189,7 @@ class ModelUsage(Wire, kw_only=True, frozen=True):
     webSearchRequests: int | None = None
     """The number of web searches that the API made."""
     costUSD: Number | None = None
-    """The cost in US dollars, an estimate of the CLI."""
+    """The CLI's estimate of the cost in US dollars."""
     contextWindow: int | None = None
     """The size of the model's context window in tokens."""
     maxOutputTokens: int | None = None
@@ -228,15 +228,15 @@ class SessionUsage(Wire, kw_only=True, frozen=True):
     """The usage of the session so far."""
 
     total_cost_usd: Number
-    """The cost in US dollars, an estimate of the CLI."""
+    """The CLI's estimate of the cost in US dollars."""
     total_api_duration_ms: Number
     """Milliseconds of waiting for the API."""
     total_duration_ms: Number
     """Milliseconds that the session has run."""
     total_lines_added: int
-    """The lines that tools added to files."""
+    """The number of lines that tools added to files."""
     total_lines_removed: int
-    """The lines that tools removed from files."""
+    """The number of lines that tools removed from files."""
     model_usage: dict[str, ModelUsage]
     """The usage by model, including subagents."""
 
