@@ -1,8 +1,8 @@
 //! Measures the native core without Python, on inputs that are the same on every machine.
 //!
 //! `cargo bench --bench native` prints the speed of each case. `native CASE` runs one case once, within the function `counted_part`.
-//! tools/instructions.py counts this function's instructions under valgrind. `native list` prints the names of the cases. Options that
-//! cargo passes are ignored.
+//! tools/instructions.py counts this function's instructions under valgrind. `native list` prints the names of the cases. The program
+//! ignores options that cargo passes.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -21,7 +21,7 @@ use claude_wire::typed::{Builder, Line, Reader};
 
 const LINES: usize = 1_600;
 const CHUNK: usize = 64 * 1024;
-/// How long a case is repeated.
+/// How long to repeat each case, in seconds.
 const SECONDS: f64 = 0.5;
 const WANTED: &[&str] = &["result", "assistant"];
 
@@ -38,7 +38,7 @@ struct Inputs {
 /// A function that does the work once. Its result depends on all of the work, so the compiler cannot remove any of it.
 type Case = fn(&Inputs) -> usize;
 
-/// The cases: name, whether the work uses vector instructions, and function.
+/// Each case: its name, whether its work uses vector instructions, and its function.
 const CASES: &[(&str, bool, Case)] = &[
     ("stream", true, stream),
     ("peek", true, |i| peek(&i.like, Level::Fast)),

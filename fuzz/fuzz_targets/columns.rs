@@ -44,7 +44,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Reads some ranges of the data, and returns the cells of all rows as texts.
+/// Reads some ranges of the data, and returns the cells of all rows as text.
 fn rows(table: &str, level: Level, data: &[u8], ranges: &[(u64, u64)]) -> Vec<Vec<String>> {
     let plan = Arc::new(Plan {
         spec: Spec::new(table).expect("it describes a table"),

@@ -14,7 +14,8 @@ const ONLY: [Option<&[&str]>; 4] = [
 ];
 
 fuzz_target!(|input: &[u8]| {
-    // The first three bytes are the options: the kinds and whether to merge, the limit of a line, and the lines per feed.
+    // The first three bytes are the options: the kinds and whether to merge, the maximum length of a line, and the number of lines per
+    // feed.
     let [how, limit, lines_per_feed, data @ ..] = input else {
         return;
     };

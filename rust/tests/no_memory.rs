@@ -1,7 +1,7 @@
 //! Tests that a lack of memory never aborts the host: the rescuer continues without losing a byte, and a scan ends with an error.
 //!
-//! This program's allocator refuses memory when a test says so: all or most of the time in the rescuer's threads, and from a chosen
-//! allocation on in a scan's thread. If the library made an allocation that must not fail, the program and the test would abort.
+//! This program's allocator refuses memory when a test says so: all or most of the time in the rescuer's threads, and, in a scan's thread,
+//! from a chosen allocation onward. If the library made an allocation that must not fail, the program and the test would abort.
 #![cfg(target_os = "linux")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -309,7 +309,7 @@ unsafe fn read_all(stream: *mut c_void, left: usize, refusals: usize) -> Result<
     let stream = stream.cast::<Stream>();
     let mut rows = 0;
     LEFT.set((left, refusals));
-    // SAFETY: the caller guarantees a living stream of the library, whose functions obey the interface. The code below releases each schema
+    // SAFETY: the caller guarantees a live stream of the library, whose functions obey the interface. The code below releases each schema
     // and array once.
     let result = unsafe {
         let mut schema: Schema = std::mem::zeroed();
@@ -347,7 +347,7 @@ unsafe fn read_all(stream: *mut c_void, left: usize, refusals: usize) -> Result<
 }
 
 /// Calls `run` again and again, and refuses the first allocation, then the second, and so forth, until a call needs fewer allocations. Then
-/// does the same, but refuses all allocations from the chosen one on. Asserts that each call returns `right` or an error.
+/// does the same, but refuses the chosen allocation and all later ones. Asserts that each call returns `right` or an error.
 fn at_each_allocation(right: i64, mut run: impl FnMut(usize, usize) -> Result<i64, ()>) {
     for refusals in [1, usize::MAX] {
         let mut failures = 0;
@@ -434,7 +434,7 @@ fn rows_are_combined_or_there_is_an_error_wherever_memory_ends() {
         let combine = |left, refusals| {
             let (mut combine, mut stream) = (0, std::ptr::null_mut());
             assert_eq!(cw_combine_new(&raw mut combine), CW_NOTHING);
-            // Refuse nothing while the first table is added: the combination copies its column names, and that may abort.
+            // Refuse nothing while the first table is added: the combination copies its column names, and this copy may abort the process.
             let mut statuses = Vec::with_capacity(2);
             for refusals in [0, refusals] {
                 cw_scan_stream(scan, &raw mut stream);

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! valid     1 0 1       one bit per row
-//! starts    0 2 2 3     the start of each text, and the end of the last
+//! starts    0 2 2 3     the start of each string, and the end of the last
 //! bytes     abc
 //! ```
 
@@ -104,7 +104,7 @@ const FIRST_ROWS: usize = 16;
 pub enum Cell<'a> {
     /// The row has no value.
     Null,
-    /// A text in valid UTF-8.
+    /// Text, as valid UTF-8.
     Text(&'a [u8]),
     /// The 64 bits of an integer, a float or a time.
     Word(u64),
@@ -117,7 +117,7 @@ pub enum Cell<'a> {
 pub enum Type {
     /// UTF-8, with 32-bit offsets.
     Text,
-    /// A JSON value, stored as the text that it has in the line.
+    /// A JSON value, stored exactly as it is written in the line.
     Json,
     /// A signed 64-bit integer.
     Int,
@@ -201,7 +201,7 @@ impl Bits {
 /// A column's values, by their layout in memory.
 #[derive(Debug)]
 pub enum Values {
-    /// The start of each text and the end of the last, and then the bytes of all texts.
+    /// The start of each string and the end of the last, and then the bytes of all strings.
     Text(Vec<i32>, Vec<u8>),
     /// The bits of integers, floats or times.
     Words(Vec<u64>),
@@ -212,7 +212,7 @@ pub enum Values {
 /// A column of a batch.
 #[derive(Debug)]
 pub struct Column {
-    /// The values. A row without a value has an empty text, 0 or false here.
+    /// The values. A row without a value has an empty string, 0 or false here.
     pub values: Values,
     /// For each row, 1 if it has a value.
     pub valid: Bits,
@@ -243,7 +243,7 @@ impl Column {
         })
     }
 
-    /// Makes room for `rows` rows in total, but not for the bytes of their texts.
+    /// Makes room for `rows` rows in total, but not for the bytes of their text.
     fn reserve(&mut self, rows: usize) -> Result<(), NoMemory> {
         match &mut self.values {
             Values::Text(starts, _) => reserve_exact(starts, rows + 1)?,
@@ -296,7 +296,7 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// [`NoMemory`] for the bytes of a text; no row is appended.
+    /// [`NoMemory`] for the bytes of a string; no row is appended.
     #[inline]
     pub fn push(&mut self, cell: Cell) -> Result<(), NoMemory> {
         match (&mut self.values, cell) {
@@ -328,8 +328,8 @@ impl Column {
         self.nulls += 1;
     }
 
-    /// Returns the bytes of all texts; `None` if the column is not a text column. The caller appends the next text to these bytes, and then
-    /// calls [`Self::end_text`].
+    /// Returns the bytes of all strings; `None` if the column is not a text column. The caller appends the next string to these bytes, and
+    /// then calls [`Self::end_text`].
     #[inline]
     pub fn text(&mut self) -> Option<&mut Vec<u8>> {
         match &mut self.values {
@@ -338,7 +338,7 @@ impl Column {
         }
     }
 
-    /// Appends a row with the text that was appended to [`Self::text`] since the last row.
+    /// Appends a row with the bytes that were appended to [`Self::text`] since the last row.
     #[inline]
     pub fn end_text(&mut self) {
         if let Values::Text(starts, bytes) = &mut self.values {
@@ -380,7 +380,7 @@ impl Column {
     }
 }
 
-/// Returns the start of the next text. It fits 32 bits, because the reader limits the size of a batch.
+/// Returns the start of the next string. It fits 32 bits, because the reader limits the size of a batch.
 #[inline]
 fn offset(bytes: &[u8]) -> i32 {
     debug_assert!(i32::try_from(bytes.len()).is_ok());
@@ -396,7 +396,7 @@ pub struct Batch {
     pub columns: Vec<Column>,
     /// The number of complete rows.
     pub rows: usize,
-    /// How many rows every column has room for, not counting the bytes of texts.
+    /// How many rows every column has room for, not counting the bytes of text.
     room: usize,
 }
 
@@ -418,7 +418,7 @@ impl Batch {
         })
     }
 
-    /// Makes room for one more row in all columns, but not for the bytes of its texts. One check here instead of one per column saves up to
+    /// Makes room for one more row in all columns, but not for the bytes of its text. One check here instead of one per column saves up to
     /// 8% of the processor time.
     ///
     /// # Errors

@@ -8,7 +8,7 @@
 //! without both counts as a separate response. Only one row per response counts:
 //!
 //! ```text
-//! 1. a row of a transcript before one of a stream, which has only the output tokens known at the start of the response
+//! 1. a transcript row before a stream row, which has only the output tokens known at the start of the response
 //! 2. the original, without `request_session_id`, before a copy
 //! 3. the last row
 //! ```

@@ -1,6 +1,6 @@
 //! [`Reader`]: reads sources line by line into batches, and counts the values that did not fit.
 //!
-//! One buffer of 256 KiB serves all sources, so its bytes are still in the processor's cache when their lines are walked:
+//! One buffer of 256 KiB serves all sources, so its bytes are still in the processor's cache when the reader walks their lines:
 //!
 //! ```text
 //! …rows made… │ complete lines │ start of a line │ free
@@ -32,11 +32,11 @@ use crate::simd::{run, Engine, Level, Operation};
 
 /// The size of the buffer, unless a line is longer.
 pub const BUFFER_BYTES: usize = 256 * 1024;
-/// A batch ends after a line if it then has at least this many rows.
+/// A batch ends after a line if the batch then has at least this many rows.
 pub const BATCH_ROWS: usize = 16 * 1024;
 /// A batch ends when its values have at least this many bytes (2 MiB). The reader checks this before each read.
 pub const BATCH_BYTES: usize = 2 * 1024 * 1024;
-/// The maximum number of problems that a report keeps with their places. It only counts later problems.
+/// The maximum number of problems that a report keeps with their places. The report only counts later problems.
 pub const MAX_CASES: usize = 100;
 
 /// The UTF-8 byte order mark.

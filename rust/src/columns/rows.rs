@@ -55,16 +55,16 @@ pub struct Line<'a> {
     pub offset: u64,
 }
 
-/// The state of [`Rows`] other than its columns. It is kept so that the next line reuses its memory.
+/// The state of [`Rows`] other than its columns. The next line reuses its memory.
 #[derive(Debug)]
 struct Work {
     /// The values found in the line's object.
     line: Found,
     /// The values found in the row's object, such as a content block.
     block: Found,
-    /// The wanted keys (`type` and `text`) of the objects in a list of texts to join.
+    /// The wanted keys (`type` and `text`) of the objects in a list whose text is joined.
     parts: Tree,
-    /// The values found in such an object.
+    /// The values found in an object of such a list.
     part: Found,
     part_type: Slot,
     part_text: Slot,
@@ -338,7 +338,7 @@ impl Work {
         Value::default()
     }
 
-    /// Appends a row with the joined texts of the objects of type `text` in a list; null if the list has none.
+    /// Appends a row with the joined text of the objects of type `text` in a list; null if the list has none.
     #[inline(always)]
     fn join<E: Engine>(
         &mut self,

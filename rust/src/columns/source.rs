@@ -65,8 +65,8 @@ impl AsRef<[u8]> for Shared {
 }
 
 impl Source {
-    /// Opens the source for reading from byte `at` on. It opens regular files only: a FIFO may never get a writer, and a device may never
-    /// end.
+    /// Opens the source for reading, starting at byte `at`. It opens regular files only: a FIFO may never get a writer, and a device may
+    /// never end.
     ///
     /// # Errors
     ///
@@ -98,8 +98,8 @@ impl Source {
         })
     }
 
-    /// Returns the number, counted from 1, of the line that begins at byte `offset`. `known` is an earlier line's offset and number, such
-    /// as `(0, 1)`. The function reads the bytes in between and counts their LFs.
+    /// Returns the 1-based number of the line that begins at byte `offset`. `known` is an earlier line's offset and number, such as `(0,
+    /// 1)`. The function reads the bytes in between and counts their LFs.
     ///
     /// # Errors
     ///

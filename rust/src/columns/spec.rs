@@ -14,12 +14,12 @@
 //!
 //! ```text
 //! path text path                               the name of the file
-//! offset int offset                            the bytes of the file before the line
-//! block int index                              the index of the row among the rows of its line, from 0
+//! offset int offset                            the number of bytes before the line in the file
+//! block int index                              the 0-based index of the row among the rows of its line
 //! source text if stream session_id             the word `stream` if the path `session_id` is present (any number of such pairs)
 //! session_id text first sessionId session_id   the first of these paths that has a value
 //! block_type text kind *.type                  the same as `first`, but `text` in the row of a string
-//! text text joined message.content content     the same as `first`, but a list gives the joined texts of its objects of type `text`
+//! text text joined message.content content     the same as `first`, but for a list, the joined text of its objects of type `text`
 //! ```
 
 use super::batch::Type;

@@ -11,7 +11,7 @@
 use crate::kinds::string::decoded;
 use crate::simd::{Engine, Plain};
 
-/// The number of a wanted key in its tree, from 0.
+/// The 0-based number of a wanted key in its tree.
 pub type Slot = u8;
 
 /// The maximum number of keys in a tree. A walk has one bit for each key in a `u64`.

@@ -62,7 +62,7 @@ impl Operation for Unescape<'_> {
 
 #[inline(always)]
 fn unescape<E: Engine>(engine: E, raw: &[u8], out: &mut Vec<u8>) -> Result<u32, Fault> {
-    // A text is never longer than its escaped form, so the writes below do not allocate.
+    // A string is never longer than its escaped form, so the writes below do not allocate.
     reserve(out, raw.len())?;
     let (mut at, mut replaced) = (0, 0);
     loop {

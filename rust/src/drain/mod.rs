@@ -13,8 +13,8 @@
 //!                  └──► file ─────► reader      the budget for queues is used up (`Mode::Spill`)
 //! ```
 //!
-//! *The reader comes first.* A [`Drain`]'s owner reads the descriptor directly. Real traffic is one small event at a time, and passing each
-//! event through a thread would cost a wake-up.
+//! *The reader comes first.* A [`Drain`]'s owner reads the descriptor directly. Real traffic consists of single small events, and passing
+//! each event through a thread would cost a wake-up.
 //!
 //! *The rescuer.* One thread per process waits for all descriptors. When a descriptor becomes readable, the rescuer sleeps for [`TICK`]. If
 //! the reader has not read by then, the rescuer reads the bytes into the drain's queue, and wakes the reader. As long as bytes are queued,
@@ -71,11 +71,12 @@ pub const TICK: Duration = Duration::from_millis(10);
 /// The rescuer's interval while it reads at least [`FAST`] bytes each time. With a pipe of 64 KiB, a writer then gets at most 64 MB/s.
 pub const FAST_TICK: Duration = Duration::from_millis(1);
 
-/// The rescuer uses [`FAST_TICK`] if one stream gave at least this many bytes. The smallest pipe holds one page (4096 bytes). When half of
-/// it is full, its writer may already be waiting, because the kernel does not split a write of up to a page.
+/// The rescuer uses [`FAST_TICK`] if it has just read at least this many bytes from one stream. The smallest pipe holds one page (4096
+/// bytes). When half of it is full, its writer may already be waiting, because the kernel does not split a write of up to a page.
 pub const FAST: usize = 2048;
 
-/// If the rescuer finds a descriptor readable at nearly every look for this long, it helps the reader even though the reader does read.
+/// If a descriptor is readable nearly every time that the rescuer checks it, for this long, the rescuer helps the reader even though the
+/// reader does read.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The default budget of a process, in bytes.
@@ -91,7 +92,8 @@ pub enum Mode {
     /// Write the bytes to an unlinked file of at most this size, in this directory. When the file is full, stop reading until the reader
     /// has read the whole file.
     Spill(u64, std::path::PathBuf),
-    /// Keep only this many of the last bytes, for [`Drain::tail`], and have no queue. These bytes do not count against the budget.
+    /// Keep only the last bytes, at most this many, for [`Drain::tail`]. The drain then has no queue. These bytes do not count against the
+    /// budget.
     KeepLast(usize),
 }
 

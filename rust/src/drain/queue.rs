@@ -105,7 +105,7 @@ impl Queue {
         }
         self.len -= at;
         if self.len == 0 {
-            // Free the deque's own memory, too. On the heap it may lie above a hundred megabytes of freed chunks, which the allocator could
+            // Also free the deque's own memory. On the heap it may lie above a hundred megabytes of freed chunks, which the allocator could
             // not return to the system.
             self.chunks = VecDeque::new();
         }

@@ -28,11 +28,11 @@ const TAIL_READ: usize = 8 * 1024;
 pub struct Drain(pub(super) Arc<Stream>);
 
 impl Drain {
-    /// Creates a drain that reads a duplicate of `fd`. The open file behind `fd` is non-blocking until the drain is dropped.
+    /// Creates a drain that reads a duplicate of `fd`. The open file that `fd` refers to is non-blocking until the drain is dropped.
     ///
     /// # Errors
     ///
-    /// `EPERM` for a descriptor that epoll does not support, such as a regular file; `EBADF` for the writing end of a pipe; other system
+    /// `EPERM` for a descriptor that epoll does not support, such as a regular file; `EBADF` for the write end of a pipe; other system
     /// errors, such as `EMFILE`.
     pub fn new(shared: &'static Shared, fd: BorrowedFd<'_>, mode: Mode) -> io::Result<Self> {
         let pipe = fcntl_dupfd_cloexec(fd, 3)?;
@@ -128,7 +128,7 @@ impl Drain {
         })
     }
 
-    /// Returns the number of a descriptor that is readable when [`read`](Self::read) has a result. The drain owns it.
+    /// Returns the number of a descriptor that is readable when [`read`](Self::read) has a result. The drain owns the descriptor.
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ impl Drain {
         self.0.with(|state| state.poll.as_raw_fd())
     }
 
-    /// Watches one more descriptor: when `fd` becomes readable, [`fileno`](Self::fileno) does so too, once, and a read reports it in
-    /// [`Notes::watched`].
+    /// Watches one more descriptor: when `fd` becomes readable, [`fileno`](Self::fileno) also becomes readable, once, and a read reports it
+    /// in [`Notes::watched`].
     ///
     /// # Errors
     ///
@@ -187,8 +187,8 @@ impl Drain {
         })
     }
 
-    /// Copies the last bytes of the stream to `out`, including those that are in the descriptor now, and returns how many it copied.
-    /// Returns 0 if the drain was not made with [`Mode::KeepLast`].
+    /// Copies the last bytes of the stream to `out`, including the bytes that are still unread in the descriptor, and returns how many it
+    /// copied. Returns 0 if the drain was not made with [`Mode::KeepLast`].
     ///
     /// # Errors
     ///

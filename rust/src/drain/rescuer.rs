@@ -9,8 +9,8 @@
 //! a stream gave 2048 bytes or more     sleep 1 ms (`FAST_TICK`)
 //! ```
 //!
-//! A stream is overdue if it was readable at the last look too, and its reader has not read since then. The thread sleeps for a fixed time,
-//! and does not wait for the next event, because an event would wake it at the same moment as the reader.
+//! A stream is overdue if it was also readable at the last look, and its reader has not read since then. The thread sleeps for a fixed
+//! time, and does not wait for the next event, because an event would wake it at the same moment as the reader.
 //!
 //! A failed allocation must not abort the host. When the thread starts, it reserves the memory that it always needs ([`Work`]). If it
 //! cannot get more memory, it skips the stream until the next look. Nothing is lost: the bytes stay in their pipe.
@@ -153,7 +153,7 @@ impl Rescuer {
         let _ = rustix::io::retry_on_intr(|| rustix::io::write(&self.wake, &1u64.to_ne_bytes()));
     }
 
-    /// Asks the thread to end. If `timeout` is given, waits at most that long until the thread ends. Returns true if the thread has ended.
+    /// Asks the thread to end. If `timeout` is given, waits at most that long for the thread to end. Returns true if the thread has ended.
     pub fn stop(&self, timeout: Option<Duration>) -> bool {
         self.stop.store(true, Ordering::SeqCst);
         self.kick();

@@ -17,7 +17,7 @@ pub struct Shared {
     spawn: Spawn,
     /// The budget in bytes.
     limit: AtomicUsize,
-    /// The number of bytes in all queues, plus those that readers keep elsewhere and [added](Self::add).
+    /// The number of bytes in all queues, plus the bytes that readers keep elsewhere and have [added](Self::add).
     queued: AtomicUsize,
     /// How many streams are paused.
     paused: AtomicUsize,
@@ -70,14 +70,14 @@ impl Shared {
         self.kick();
     }
 
-    /// Returns bytes to the budget that a reader [added](Self::add) and no longer keeps.
+    /// Returns to the budget the bytes that a reader [added](Self::add) and no longer keeps.
     pub fn give_back_kept(&self, bytes: usize) {
         if self.give_back(bytes) {
             self.kick();
         }
     }
 
-    /// Ends the rescuer permanently, and waits at most `timeout` until it has ended. Drains still work, but only their readers read the
+    /// Ends the rescuer permanently, and waits at most `timeout` for it to end. Drains still work, but only their readers read the
     /// descriptors. Returns true if the rescuer has ended.
     pub fn stop(&self, timeout: Duration) -> bool {
         let rescuer = {
@@ -88,7 +88,7 @@ impl Shared {
         rescuer.is_none_or(|rescuer| rescuer.stop(Some(timeout)))
     }
 
-    /// Adds the stream that `make` returns for its id and the rescuer. The first stream starts the rescuer.
+    /// Calls `make` with an id and the rescuer, and adds the stream that `make` returns. The first stream starts the rescuer.
     pub(super) fn join(
         &'static self,
         make: impl FnOnce(u64, Arc<Rescuer>) -> io::Result<Arc<Stream>>,

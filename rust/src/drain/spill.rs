@@ -27,7 +27,7 @@ impl Spill {
         // With EXCL, no process can give the file a name through /proc.
         let unnamed = how | OFlags::TMPFILE | OFlags::EXCL;
         let file = match rustix::fs::open(directory, unnamed, mode) {
-            // The file system does not support O_TMPFILE. These are the errors that open(2) lists for that.
+            // The file system does not support O_TMPFILE. These are the errors that open(2) lists for this case.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
                 create_unlinked(directory, how, mode)?
             }

@@ -46,7 +46,7 @@ pub enum Rescued {
 pub enum Sink {
     /// Queue them for the reader.
     Queue(Overflow),
-    /// Keep the last ones, for [`Drain::tail`](super::Drain::tail).
+    /// Keep the last bytes, for [`Drain::tail`](super::Drain::tail).
     Last(Ring),
     /// Throw them away.
     Nowhere,
@@ -183,7 +183,7 @@ impl State {
         };
         let scratch = &mut scratch[..asked];
         let pipe = self.pipe.as_fd();
-        // Writing to the file may fail, so this reserves memory for the bytes before it reads them.
+        // Writing to the file may fail, so reserve memory for the bytes before reading them.
         let mut spare = Vec::new();
         let read = match place {
             Destination::Memory(_) => self.queue.fill(pipe, scratch),
@@ -287,7 +287,7 @@ impl State {
             Ok(bytes) if bytes > 0 => return bytes,
             Err(Errno::AGAIN) => {}
             Ok(_) => self.finish(stream, Got::End),
-            // A terminal returns EIO when its other side is closed.
+            // A terminal returns EIO when its other end is closed.
             Err(Errno::IO) if self.is_terminal => self.finish(stream, Got::End),
             Err(error) => self.finish(stream, Got::Failed(error.raw_os_error())),
         }
@@ -371,7 +371,7 @@ impl State {
         }
     }
 
-    /// Checks whether the watched descriptor has become readable. Returns true if there is one that has not.
+    /// Checks whether the watched descriptor has become readable. Returns true if a descriptor is watched and has not become readable.
     pub(super) fn is_watching(&mut self) -> bool {
         if self.watching {
             let mut events = [const { MaybeUninit::uninit() }; 4];

@@ -12,7 +12,7 @@ use super::state::{Rescued, State};
 
 /// One drained descriptor. The reader and the rescuer both hold a reference to it. The lock of `state` protects everything that changes.
 pub struct Stream {
-    /// The number by which the rescuer knows the stream, from 1.
+    /// The 1-based number that identifies the stream to the rescuer.
     pub(super) id: u64,
     pub(super) shared: &'static Shared,
     pub(super) rescuer: Arc<Rescuer>,

@@ -1,4 +1,4 @@
-//! The structs of the Arrow C data interface and of the C stream interface, and how batches of columns are exported as them.
+//! The structs of the Arrow C data interface and of the C stream interface, and the export of column batches as these structs.
 //!
 //! A consumer such as pyarrow gets a pointer to an `ArrowArrayStream` and calls the functions in it:
 //!
@@ -8,8 +8,9 @@
 //! release                    frees the stream
 //! ```
 //!
-//! An exported struct owns what it points to until `release` is called, by any thread. Each child has its own `release`, because a consumer
-//! may move children out of their parent. `release` sets itself to null, which marks the struct as released, so no code calls it again.
+//! An exported struct owns the memory that it points to until `release` is called. Any thread may call it. Each child has its own
+//! `release`, because a consumer may move children out of their parent. `release` sets itself to null, which marks the struct as released,
+//! so no code calls it again.
 //!
 //! "The Arrow C data interface" in the documentation of Apache Arrow defines the structs and their rules.
 
@@ -269,7 +270,7 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
 #[derive(Debug)]
 pub(super) enum StreamError {
     NoMemory,
-    /// Any other reason: an error text for the user.
+    /// Any other reason: an error message for the user.
     Other(String),
 }
 
@@ -290,9 +291,9 @@ pub(super) type Batches = Box<dyn FnMut() -> Result<Option<Batch>, StreamError> 
 
 /// The state of an exported stream.
 ///
-/// The interface allows one thread at a time to use a stream, but some consumers call it from several. If a thread calls
-/// `get_next` while another one reads, it gets `EBUSY`. It must not wait: it may hold the interpreter's lock, which the
-/// reading thread needs when it decodes a line.
+/// The interface allows one thread at a time to use a stream, but some consumers call it from several. If a thread calls `get_next` while
+/// another one reads, it gets `EBUSY`. The thread must not wait, because it may hold the interpreter's lock, which the reading thread needs
+/// when it decodes a line.
 struct StreamParts {
     columns: Vec<(String, Type)>,
     /// `None` after the stream has failed.

@@ -13,8 +13,8 @@ use crate::lines::buffer::{Bom, Buffer, HEAD_BYTES};
 use crate::lines::place::Place;
 use crate::stream::{Sink, Stream};
 
-/// An option of a buffer: keep a byte order mark at the start of the stream as a part of the first line. Without this option it is
-/// skipped.
+/// An option of a buffer: keep a byte order mark at the start of the stream as a part of the first line. Without this option the buffer
+/// skips the mark.
 pub const CW_KEEP_BOM: u32 = 1;
 /// An option of a buffer: let only lines of the named kinds through.
 pub const CW_FILTER_ONLY: u32 = 2;
@@ -39,7 +39,7 @@ pub struct CwStats {
     pub merged: u64,
     /// The number of bytes in all chunks consumed so far, in all streams through this buffer.
     pub taken: u64,
-    /// The part of `taken` that belongs to earlier streams: those ended by `cw_buffer_close`.
+    /// The part of `taken` that belongs to earlier streams, which `cw_buffer_close` ended.
     pub start: u64,
     /// The number of lines that the native reader decoded to messages.
     pub messages: u64,
@@ -59,7 +59,7 @@ pub struct CwBlock {
     pub bytes: u64,
     /// The number of bytes in the stream before the first line.
     pub offset: u64,
-    /// The number of the first line in the stream, from 1.
+    /// The 1-based number of the first line in the stream.
     pub line_number: u64,
     /// If the block is the head of a line over the limit, the length of the whole line without its LF; otherwise -1.
     pub length: i64,
@@ -86,7 +86,7 @@ pub(super) struct Lines {
 
 /// The maximum size of a block with more than one line. The caller copies one block at a time.
 const BLOCK_BYTES: usize = 64 * 1024;
-/// For how many blocks and bytes the memory is kept for the next chunk.
+/// How many blocks and bytes of memory to keep for the next chunk.
 const KEEP_BLOCKS: usize = 32;
 const KEEP_COPIES: usize = 2 * 1024;
 

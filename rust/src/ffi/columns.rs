@@ -264,11 +264,11 @@ pub unsafe extern "C" fn cw_stream_free(stream: *mut c_void) -> i32 {
 type PointerOf = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 static POINTER_OF: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Sets the function with which [`cw_capsule_free`] gets a capsule's pointer. Pass the address of `PyCapsule_GetPointer`.
+/// Sets the function that [`cw_capsule_free`] calls to get a capsule's pointer. Pass the address of `PyCapsule_GetPointer`.
 ///
 /// # Safety
 ///
-/// `pointer_of` must be the address of a `void *(*)(void *capsule, const char *name)` that stays valid until the process ends.
+/// `pointer_of` must be the address of a `void *(*)(void *capsule, const char *name)` that stays valid until the process exits.
 #[no_mangle]
 pub unsafe extern "C" fn cw_capsule_pointer_of(pointer_of: *mut c_void) -> i32 {
     POINTER_OF.store(pointer_of, Ordering::Release);
@@ -340,7 +340,7 @@ impl<'a> LineNumbers<'a> {
         }
     }
 
-    /// Returns a case's line number, counted from 1; 0 if the source can no longer be read.
+    /// Returns the 1-based line number of a case; 0 if the source can no longer be read.
     fn of(&mut self, case: &Case) -> u64 {
         if case.source != self.source || case.offset < self.known.0 {
             (self.source, self.known) = (case.source, (0, 1));

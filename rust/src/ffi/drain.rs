@@ -158,7 +158,7 @@ pub extern "C" fn cw_drain_fileno(handle: u64) -> i32 {
     on_linux!({ Ok(DRAINS.with(handle, |drain| drain.fileno())??) })
 }
 
-/// Watches `fd` as well: when it becomes readable, the descriptor of [`cw_drain_fileno`] does so too, once, and a read returns
+/// Watches `fd` as well: when it becomes readable, the descriptor of [`cw_drain_fileno`] also becomes readable, once, and a read returns
 /// `CW_DRAIN_WATCHED`.
 #[no_mangle]
 pub extern "C" fn cw_drain_watch(handle: u64, fd: i32) -> i32 {
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> 
     })
 }
 
-/// Ends the rescuer thread permanently, and waits at most `milliseconds` until it has ended. Python calls this when the process is about to
+/// Ends the rescuer thread permanently, and waits at most `milliseconds` for it to end. Python calls this when the process is about to
 /// exit. Drains still work, but only their readers read the pipes. Returns 0 if the thread has ended, otherwise 1.
 #[no_mangle]
 pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {

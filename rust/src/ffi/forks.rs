@@ -16,8 +16,8 @@ pub(super) fn watch_forks() -> bool {
         super::shared::leave_to_parent();
     }
     if !pid_is_remembered() {
-        // SAFETY: this library is never unloaded, so `in_child` is callable until the process ends. In the child of a process with threads,
-        // it may call only async-signal-safe functions: it calls `getpid`, which is async-signal-safe, and uses atomics.
+        // SAFETY: this library is never unloaded, so `in_child` is callable until the process exits. In the child of a process with
+        // threads, it may call only async-signal-safe functions: it calls `getpid`, which is async-signal-safe, and uses atomics.
         if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } != 0 {
             return false;
         }

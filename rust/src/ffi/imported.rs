@@ -227,7 +227,7 @@ struct View {
     values: Values,
 }
 
-/// A column's values, by their layout in memory. For texts, the first pointer is to the offsets, and the second to the bytes.
+/// A column's values, by their layout in memory. For strings, the first pointer points to the offsets, and the second to the bytes.
 enum Values {
     Text(*const i32, *const u8),
     LargeText(*const i64, *const u8),
@@ -249,7 +249,7 @@ impl View {
                 .zip(end)
                 .is_some_and(|(begin, end)| begin <= end && end - begin <= MAX_TEXT)
         };
-        // SAFETY: the caller guarantees `last` rows, and a text column has one offset more than rows, so `last` is a valid index.
+        // SAFETY: the caller guarantees `last` rows, and a text column has one more offset than rows, so `last` is a valid index.
         rows == 0
             || match self.values {
                 Values::Text(at, _) => {
@@ -276,8 +276,8 @@ impl View {
     /// The array must not be released during `'a`, its buffers must have the row, and [`fits`](Self::fits) must have returned true.
     #[inline]
     unsafe fn cell<'a>(&self, row: usize) -> Cell<'a> {
-        // SAFETY: the caller guarantees that the buffers are alive and have this row. The C data interface guarantees that
-        // the offsets of a text are within its bytes.
+        // SAFETY: the caller guarantees that the buffers are alive and have this row. The C data interface guarantees that the offsets of a
+        // string are within the column's bytes.
         unsafe {
             let bit = |bits: *const u8| *bits.add(row / 8) >> (row % 8) & 1 == 1;
             let text =

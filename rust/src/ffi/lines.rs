@@ -30,7 +30,7 @@ pub struct CwPeeked {
     pub next: u64,
 }
 
-/// Finds the kinds of the lines in the `len` bytes at `data`, from byte `start` on.
+/// Finds the kinds of the lines in the `len` bytes at `data`, starting at byte `start`.
 ///
 /// Writes one byte per line to `ids`: the index of the line's kind in `kinds`. Stops when `ids` or `kinds` is full; the caller repeats the
 /// call until `next` is `len`. If `plain` is not 0, does not use vector instructions; tests compare the results.

@@ -1,8 +1,8 @@
 //! Reduces lines before they are decoded: skips unwanted kinds (`only`) and merges deltas (`coalesce`).
 //!
-//! The caller has complete lines, and alternates two calls. [`Filter::take`] goes past lines that are skipped or merged, and returns
-//! the length of the unchanged lines after them. Then [`Filter::close`] gives the merged lines, and the caller reads
-//! the unchanged lines in place. A blank line counts as skipped or as unchanged.
+//! The caller has complete lines, and alternates two calls. [`Filter::take`] moves past lines that are skipped or merged, and returns the
+//! length of the unchanged lines after them. Then the caller gets the merged lines from [`Filter::close`], and reads the unchanged lines in
+//! place. A blank line counts as skipped or as unchanged.
 //!
 //! # Skipping
 //!

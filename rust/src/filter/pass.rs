@@ -364,7 +364,7 @@ impl Operation for NextLine<'_, '_, '_> {
     }
 }
 
-/// Returns the index after the first LF from `at` on, or the length of the data.
+/// Returns the index after the first LF at or after `at`, or the length of the data.
 fn line_end(data: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |found| at + found + 1)
 }

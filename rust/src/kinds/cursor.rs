@@ -59,7 +59,7 @@ impl<'a, E: Engine> Cursor<'a, E> {
         }
     }
 
-    /// Moves past a string, from after its opening quote.
+    /// Moves from after the opening quote of a string to after its closing quote.
     #[inline(always)]
     pub fn string(&mut self, engine: E) -> Option<Span> {
         let start = self.at;
@@ -102,7 +102,7 @@ impl<'a, E: Engine> Cursor<'a, E> {
     }
 }
 
-/// Returns the index of the first byte from `at` on that is not a space, a tab or a CR.
+/// Returns the index of the first byte at or after `at` that is not a space, a tab or a CR.
 #[inline(always)]
 pub(crate) fn space(data: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\r') = data.get(at) {

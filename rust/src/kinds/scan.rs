@@ -163,7 +163,7 @@ impl Operation for ScanLine<'_> {
     }
 }
 
-/// Returns the index after the first LF from `at` on, or the length of the data.
+/// Returns the index after the first LF at or after `at`, or the length of the data.
 #[inline]
 fn line_end(data: &[u8], at: usize) -> usize {
     match data.get(at) {

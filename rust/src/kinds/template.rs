@@ -13,9 +13,9 @@
 //! Proof. The state of a scan depends only on the bytes that it has read, from left to right. Both lines have the same bytes before the
 //! first gap, so at the gap both scans are within a string that is a value but not a tag (only such strings become gaps). A scan then looks
 //! for the next unescaped quote or an LF, and so does the fit. The gap ends there in both lines, and contains no LF. The scan does not use
-//! the contents of the gap, because they are neither a key nor a tag. From the closing quote on, both scans are in the same state again,
-//! and the next constant has the same bytes. The last constant ends with the LF of the template's line, and constants have no other LF. So
-//! the two lines have the same kind, and both are clear. ∎
+//! the contents of the gap, because they are neither a key nor a tag. From the closing quote onward, both scans are in the same state
+//! again, and the next constant has the same bytes. The last constant ends with the LF of the template's line, and constants have no other
+//! LF. So the two lines have the same kind, and both are clear. ∎
 //!
 //! A *strict* fit also requires that each gap has valid escapes, no control byte, and valid UTF-8. A line that fits strictly is mergeable
 //! ([`delta`](crate::filter::delta)) if the template's line is, because the check sees the same bytes outside the gaps. This requires that
@@ -194,7 +194,7 @@ impl<T> Templates<T> {
         *self = Self::default();
     }
 
-    /// Passes lines from `from` on to `visitor`, as long as each fits a template and `visitor` takes it. Returns where the next line
+    /// Passes lines, starting at `from`, to `visitor` as long as each fits a template and `visitor` takes it. Returns where the next line
     /// begins, and the template that it fits, if any.
     #[inline(always)]
     pub fn take_fitting<E: Engine>(
@@ -346,7 +346,7 @@ impl<T> Templates<T> {
         };
         let new = all[index].second();
         family.shortest = family.shortest.min(new.len());
-        // Comparing the first template with each other one is enough: constants that equal the first also equal each other.
+        // Comparing the first template with each of the others is enough: constants that equal the first also equal each other.
         let mut offsets = members(0).next().into_iter().flat_map(|(_, first)| {
             let pairs = first.second().iter().zip(new).enumerate();
             pairs.filter_map(|(at, (one, other))| (one != other).then_some(at))
@@ -392,7 +392,7 @@ impl<T> Operation for Search<'_, '_, T> {
             ..
         } = self.templates;
         let count = families.len();
-        // Families may take turns, so this begins with the last one and follows the order of their first lines.
+        // Families may take turns, so the search begins with the last family and follows the order of their first lines.
         for number in (0..count).map(|offset| (*last + offset) % count) {
             let family = &mut families[number];
             let first = if number == *last {

@@ -7,7 +7,7 @@
 pub struct Place {
     /// The number of bytes before the line in the stream.
     pub offset: u64,
-    /// The number of the line, from 1.
+    /// The 1-based number of the line.
     pub lines: u64,
 }
 
@@ -18,7 +18,7 @@ pub struct Position {
     pub taken: u64,
     /// The number of bytes in earlier streams.
     pub start: u64,
-    /// The number of the next or unfinished line, from 1.
+    /// The 1-based number of the next or unfinished line.
     pub line: u64,
 }
 

@@ -40,7 +40,7 @@ impl Avx2 {
 
 const WIDTH: usize = 32;
 
-/// Returns the 32 bytes of `data` from `at` on; `None` if fewer are left.
+/// Returns the 32 bytes of `data` that begin at `at`; `None` if fewer are left.
 #[inline(always)]
 fn chunk(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
     if data.len() < WIDTH || at > data.len() - WIDTH {
@@ -108,7 +108,7 @@ struct Bits {
     feeds: u64,
 }
 
-/// Returns the 64 bytes of `data` from `at` on. Beyond the end of the data, the block is filled with LFs, which stop every search.
+/// Returns the 64 bytes of `data` that begin at `at`. Beyond the end of the data, the block is filled with LFs, which stop every search.
 #[inline(always)]
 fn block(data: &[u8], at: usize) -> [[u8; WIDTH]; 2] {
     match (chunk(data, at), chunk(data, at + WIDTH)) {

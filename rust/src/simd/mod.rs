@@ -65,7 +65,7 @@ pub trait Engine: Copy {
     /// If the closing bracket is missing, the error is the index of the LF, or the length of the data.
     fn container_end(self, data: &[u8], at: usize) -> Result<usize, usize>;
 
-    /// Returns the index of the first `"`, `\` or byte below 0x20 in `data` from `at` on; `data.len()` if there is none.
+    /// Returns the index of the first `"`, `\` or byte below 0x20 in `data` at or after `at`; `data.len()` if there is none.
     fn special(self, data: &[u8], at: usize) -> usize;
 
     /// Does the same as [`special`](Self::special), and also returns whether all bytes from `at` up to that index are ASCII.
@@ -84,14 +84,15 @@ pub trait Engine: Copy {
         Some((end, ascii))
     }
 
-    /// Returns true if the bytes of `data` from `at` on begin with `part`.
+    /// Returns true if `part` occurs in `data` at index `at`.
     fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool;
 
     /// The number of bytes that [`copy`](Self::copy) copies.
     const WIDTH: usize;
 
-    /// Copies [`WIDTH`](Self::WIDTH) bytes of `data` from `at` on to `to`; `None` if fewer are left. Returns a mask of the copied bytes
-    /// that a JSON string must escape. With `UTF8`, the mask includes the first bytes of U+2028 and U+2029, and possibly other 0xe2 bytes.
+    /// Copies [`WIDTH`](Self::WIDTH) bytes of `data`, starting at `at`, to `to`; `None` if fewer are left. Returns a mask of the copied
+    /// bytes that a JSON string must escape. With `UTF8`, the mask includes the first bytes of U+2028 and U+2029, and possibly other 0xe2
+    /// bytes.
     ///
     /// # Safety
     ///

@@ -652,7 +652,7 @@ unsafe fn escape_characters<U: Unit>(mut text: &[U], mut to: *mut u8) -> Option<
 /// There must be room for 8 bytes at `to`.
 #[inline(always)]
 unsafe fn escape_character(character: u32, to: *mut u8) -> Option<*mut u8> {
-    // Returns six bits of the character, from bit `shift` on, as byte `index` of a word.
+    // Returns six bits of the character, starting at bit `shift`, as byte `index` of a word.
     let six = |shift: u32, index: u32| (character >> shift & 0x3f) << (8 * index);
     let (bytes, len) = match character {
         0..0x20 | 0x22 | 0x5c => {
@@ -689,7 +689,7 @@ unsafe fn escape_character(character: u32, to: *mut u8) -> Option<*mut u8> {
     }
 }
 
-/// From this length in bytes on, wider vectors save more time than calling a function with AVX2 costs.
+/// At this length in bytes or more, wider vectors save more time than calling a function with AVX2 costs.
 const LONG: usize = 96;
 
 /// Does the same as [`escape`] for a long string, with the widest vectors that the processor has.
@@ -766,11 +766,11 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
     }
 }
 
-/// Does the same as [`escape`] for the bytes from `at` on, 16 at a time.
+/// Does the same as [`escape`] for the bytes at or after `at`, 16 at a time.
 ///
 /// # Safety
 ///
-/// There must be room at `to` for 6 bytes per byte from `at` on, and for one more vector.
+/// There must be room at `to` for 6 bytes per byte at or after `at`, and for one more vector.
 #[inline(never)]
 unsafe fn escape_from<const UTF8: bool>(bytes: &[u8], mut at: usize, mut to: *mut u8) -> *mut u8 {
     // SAFETY: the caller guarantees room for 6 bytes per remaining byte of the string, and for a vector. Each byte takes at most 6,
@@ -826,10 +826,10 @@ unsafe fn escape_one<const UTF8: bool>(bytes: &[u8], at: usize, to: *mut u8) -> 
     }
 }
 
-/// Returns the bytes from `at` on (fewer than 16), followed by zeros.
+/// Returns the bytes at or after `at` (fewer than 16), followed by zeros.
 fn rest(bytes: &[u8], at: usize) -> [u8; WIDTH] {
     if let Some(last) = bytes.last_chunk() {
-        // Shift out 1 to 16 bytes, in two steps: a shift of a `u128` by 128 bits at once is an overflow.
+        // Shift out 1 to 16 bytes, in two steps, because a single shift of a `u128` by 128 bits overflows.
         let all = u128::from_le_bytes(*last) >> 8 >> (8 * (WIDTH - 1 - (bytes.len() - at)));
         return all.to_le_bytes();
     }

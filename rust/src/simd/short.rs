@@ -4,8 +4,8 @@
 //! Most strings of a line have 5 to 40 bytes. For these, calling a function with AVX2 costs more than its wider vectors save,
 //! and AVX2 code cannot be inlined into the recursive functions of the typed reader.
 //!
-//! The basic idea is simple: load 16 bytes, compare all of them, and get a mask with one bit per byte. The lowest bit is the
-//! first byte found. [`string_end`] in `hi "you…`:
+//! The basic idea is simple: load 16 bytes, compare all of them, and get a mask with one bit per byte. The lowest bit is the first byte
+//! found. For example, [`string_end`] searches `hi "you…`:
 //!
 //! ```text
 //! bytes   h i _ " y o u …     _ is a space
@@ -130,14 +130,14 @@ mod lanes {
 pub(super) use lanes::specials;
 pub(super) use lanes::WIDTH;
 
-/// Returns the 16 bytes of `data` from `at` on; `None` if fewer are left.
+/// Returns the 16 bytes of `data` that begin at `at`; `None` if fewer are left.
 #[inline(always)]
 pub(super) fn vector(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
     data.get(at..at + WIDTH)?.try_into().ok()
 }
 
-/// Returns the index of the first `"`, `\` or byte below 0x20 in `data` from `at` on, and whether all bytes from `at` up to it are ASCII.
-/// Returns the length of `data` if no whole vector has such a byte.
+/// Returns the index of the first `"`, `\` or byte below 0x20 in `data` at or after `at`, and whether all bytes from `at` up to it are
+/// ASCII. Returns the length of `data` if no whole vector has such a byte.
 #[inline(always)]
 #[must_use]
 pub fn string_end(data: &[u8], mut at: usize) -> (usize, bool) {
@@ -213,8 +213,8 @@ pub fn copy_plain(
     Some((data.len(), true))
 }
 
-/// Strings with more bytes than this are searched with the processor's widest vectors. For shorter strings, calling that function costs
-/// more time than it saves.
+/// Strings with more bytes than this are searched with the processor's widest vectors. For shorter strings, calling a function with AVX2
+/// costs more time than it saves.
 const LONG: usize = 256;
 
 /// The [`Operation`] that finishes [`string_end`] for a long string.
@@ -246,14 +246,14 @@ pub fn escape_len(data: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Returns true if the bytes of `data` from `at` on begin with `part`.
+/// Returns true if `part` occurs in `data` at index `at`.
 #[inline(always)]
 #[must_use]
 pub fn begins(data: &[u8], at: usize, part: &[u8]) -> bool {
     data.get(at..at + part.len()) == Some(part)
 }
 
-/// Returns the length of the longest common prefix of `part` and of `data` from `at` on.
+/// Returns the length of the longest common prefix of `part` and of the bytes of `data` that begin at `at`.
 #[must_use]
 pub fn difference(data: &[u8], at: usize, part: &[u8]) -> usize {
     let mut same = 0;

@@ -4,7 +4,7 @@ use super::output::{escape_of, Long};
 use super::plain::is_special;
 use super::*;
 
-/// An [`Operation`] that calls every search of an engine on `data`, from `at` on.
+/// An [`Operation`] that calls every search of an engine on `data`, starting at `at`.
 struct All<'a> {
     data: &'a [u8],
     at: usize,

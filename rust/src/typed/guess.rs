@@ -12,7 +12,7 @@ const OPENING: &[u8] = b"{\"type\":\"";
 const SUBTYPE: &[u8] = b"\",\"subtype\":\"";
 const SLOTS: usize = 256;
 const LAST: usize = 16;
-/// How many of its first bytes are hashed if a line does not begin with its type.
+/// How many bytes at the beginning of a line are hashed if the line does not begin with its type.
 const HEAD: usize = 24;
 
 /// The class of a line, determined by its tags.
@@ -28,7 +28,7 @@ pub enum Meant {
     Unclear,
 }
 
-/// The tags with which a line begins.
+/// The tags at the beginning of a line.
 pub struct Tags<'a> {
     /// The type.
     pub tag: &'a [u8],

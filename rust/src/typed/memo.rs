@@ -18,7 +18,7 @@ pub const MAX_KEPT: usize = 1024 * 1024;
 const MISSES: u8 = 8;
 const AGAIN: u8 = 64;
 
-/// Returns a hash of the complete groups of 8 bytes, which begins with `start`.
+/// Returns a hash, with the initial value `start`, of the complete groups of 8 bytes.
 #[inline]
 pub(super) fn hash(start: u64, bytes: &[u8]) -> u64 {
     bytes.chunks_exact(8).fold(start, |hash, part| {
@@ -153,7 +153,7 @@ pub enum Found<V> {
     Same(V, usize, Sharing),
     /// The same bytes as last time. Read the value, and then [keep](Part::keep) it.
     Again,
-    /// Other bytes than last time. Read the value, and then [note](Part::note) its bytes.
+    /// Different bytes from last time. Read the value, and then [note](Part::note) its bytes.
     Other,
     /// No look-up was made. Read the value.
     Nothing,

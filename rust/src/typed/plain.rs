@@ -214,7 +214,7 @@ pub fn field(key: &str, kind: Option<usize>, slot: usize) -> Field {
 }
 
 /// Returns a reader of three kinds of lines: type `event` with an object `delta` or `stop` under the key `event`, type `system` with
-/// subtype `init`, and type `later`, whose class is not planned.
+/// subtype `init`, and type `later`, whose fields are not in the plan.
 #[allow(clippy::too_many_lines)] // The function is a table.
 pub fn reader() -> Reader<Values> {
     let mut reader = Reader::new(Values::default());

@@ -3,8 +3,8 @@
 //! The basic idea is simple: for `{"type":"result","num_turns":3}`, the plan says that the type `result` has a class, that this class has a
 //! key `num_turns`, that the key's value is an integer, and which slot of the record the value belongs in.
 //!
-//! A plan grows: Python plans a class when a stream has its first line with the class. Until then the class is [`Class::Unplanned`]. The
-//! reader does not read a line of such a class, but returns [`Line::Wants`](super::Line::Wants) with the class.
+//! A plan grows: Python adds the fields of a class when a stream has its first line with the class. Until then the class is
+//! [`Class::Unplanned`]. The reader does not read a line of such a class, but returns [`Line::Wants`](super::Line::Wants) with the class.
 
 use crate::simd::Key;
 
@@ -77,7 +77,7 @@ pub struct Field {
 
 /// A class of records.
 pub enum Class<C> {
-    /// Not planned yet.
+    /// The plan does not have the fields of this class yet.
     Unplanned,
     /// The reader cannot make records of this class: a line with such a record always falls through.
     Refused,

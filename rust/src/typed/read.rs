@@ -28,7 +28,7 @@ pub enum Line<V> {
     Message(V, bool),
     /// The caller must decode the line.
     FallsThrough,
-    /// The caller must decode the line, because this class is not planned yet.
+    /// The caller must decode the line, because the plan does not have the fields of this class yet.
     Wants(ClassId),
 }
 
@@ -44,7 +44,7 @@ pub fn white(data: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Lets all lines from `at` on fall through, because memory ran out.
+/// Lets all lines at or after `at` fall through, because memory ran out.
 #[cold]
 fn pass_over<V>(data: &[u8], mut at: usize, take: &mut impl FnMut(Line<V>, usize, usize)) {
     while at < data.len() {
@@ -109,7 +109,7 @@ pub struct Reader<B: Builder> {
     changeable: usize,
     /// The number of objects with an unknown tag made so far.
     unknown: usize,
-    /// The class that Python must plan before the reader can read the current line.
+    /// The class whose fields Python must add to the plan before the reader can read the current line.
     wanted: Option<ClassId>,
     /// The memory of [`padded_copy`](Self::padded_copy).
     tail: Vec<u8>,
@@ -141,7 +141,7 @@ impl<B: Builder> Reader<B> {
         reader
     }
 
-    /// Changes the plan. `change` may add classes, kinds and fields, or plan a class, but not remove any.
+    /// Changes the plan. `change` may add classes, kinds and fields, or add the fields of a class, but must not remove anything.
     pub fn change_plan(&mut self, change: impl FnOnce(&mut Plan<B::Value, B::Class>)) {
         change(&mut self.plan);
         self.memory

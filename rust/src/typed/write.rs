@@ -1,7 +1,7 @@
 //! [`Writer`]: turns typed messages into lines.
 //!
 //! The writer asks a [`Source`] what each value is, and writes the same bytes as msgspec. For a class of records it needs the keys in
-//! order, the slot of each field, and the value for which the field is left out. It does not need the types of the fields, because the
+//! order, the slot of each field, and the value for which the field is omitted. It does not need the types of the fields, because the
 //! source determines the type of each value. The writer does not write a line with an unusual value, such as a `datetime` or a lone
 //! surrogate: the caller encodes such a message with msgspec.
 
@@ -24,7 +24,7 @@ const MAX_UNTIED: usize = 15;
 pub trait Source<'a> {
     /// A reference to a value.
     type Value: Copy;
-    /// The fields of a class: the slot of each field, and the value for which it is left out.
+    /// The fields of a class: the slot of each field, and the value for which it is omitted.
     type Fields;
     /// A reference that keeps a value alive.
     type Kept;
@@ -37,8 +37,8 @@ pub trait Source<'a> {
     fn ascii(&self, value: Self::Value) -> Option<Ascii<'a>>;
     /// Returns the shape of a record, or `None` if its class has none, or if the value is not a record.
     fn shape(&self, record: Self::Value) -> Option<usize>;
-    /// Returns the index and the value of the first field from `from` on that is not left out. The value is `None` if the program emptied
-    /// the slot.
+    /// Returns the index and the value of the first field at or after `from` that is not omitted. The value is `None` if the program
+    /// emptied the slot.
     fn next(
         &self,
         record: Self::Value,
@@ -70,7 +70,7 @@ pub trait Source<'a> {
 pub struct FieldSlot {
     /// The slot that contains the value.
     pub slot: usize,
-    /// The value for which the field is left out.
+    /// The value for which the field is omitted.
     pub omitted: usize,
 }
 
@@ -78,7 +78,7 @@ pub struct FieldSlot {
 pub enum Field<V> {
     /// A value to write.
     Value(V),
-    /// The field is left out.
+    /// The field is omitted.
     Absent,
     /// The program emptied the slot.
     Emptied,
@@ -139,7 +139,7 @@ pub struct Shape<F> {
     pub fields: F,
     /// The text before each field's value: `,"key":`.
     pub keys: Vec<Words>,
-    /// The same for the tag; empty if the class has no tag.
+    /// The text before the tag's value; empty if the class has no tag.
     pub tag_key: Words,
     /// The [known](Source::is_known) fields, and the text before each value.
     known: Vec<(FieldSlot, Words)>,

@@ -14,7 +14,7 @@ const FLAGS: &str = "-p --input-format stream-json --output-format stream-json -
 
 struct Host {
     task: Value,
-    /// The task's acts that remain to be done.
+    /// The acts of the task that this host has not done yet.
     left: VecDeque<Value>,
     printed: HashSet<String>,
     /// The uuids of prompts that have no result yet.
@@ -25,7 +25,7 @@ struct Host {
 }
 
 impl Host {
-    /// Writes a message, and ignores errors: `main` notices the end of the agent by the end of its output.
+    /// Writes a message, and ignores errors: `main` notices that the agent has exited when the agent's output ends.
     fn write(&mut self, message: &Value) {
         let _ = self.agent.as_mut().map(|agent| writeln!(agent, "{message}"));
     }

@@ -20,7 +20,7 @@ fn columns() -> Vec<(String, Type)> {
     names.map(str::to_owned).into_iter().zip(kinds).collect()
 }
 
-/// Rows with five texts and a number. An empty text stands for null.
+/// Rows with five strings and a number. An empty string stands for null.
 struct Given<'a>(&'a [([&'a str; 5], u64)]);
 
 impl Rows for Given<'_> {

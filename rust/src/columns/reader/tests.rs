@@ -5,7 +5,7 @@ use crate::columns::batch::Cell;
 use crate::columns::source::Input;
 use crate::columns::spec::tests::TABLES;
 
-/// The rows that were read, as texts, and the report's counts.
+/// The rows that were read, as text, and the report's counts.
 type Found = (Vec<Vec<String>>, Vec<u64>);
 
 fn plan(table: usize, level: Level, max_line: usize) -> Arc<Plan> {
@@ -148,7 +148,7 @@ proptest! {
         for line in data.split(|&byte| byte == b'\n') {
             let value = serde_json::from_slice::<serde_json::Value>(line);
             let row = rows.iter().find(|row| row[0] == format!("Word({offset})"));
-            // A line with a duplicate key has no row here, because the reader passes it to the decoder, and this test does not have one.
+            // A line with a duplicate key has no row here, because the reader passes it to the decoder, and this test has no decoder.
             if let (Ok(serde_json::Value::Object(value)), Some(row)) = (value, row) {
                 for (column, key) in [(2, "type"), (3, "subtype"), (4, "uuid"), (5, "session_id")] {
                     let expected = value.get(key).and_then(|value| value.as_str()).unwrap_or("Null");

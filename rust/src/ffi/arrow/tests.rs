@@ -35,7 +35,7 @@ fn an_array_owns_its_values_until_it_is_released_on_any_thread() {
     // SAFETY: `ArrowArray::of` made the array, and it is not released yet.
     unsafe { array.release.unwrap()(&raw mut array) };
     assert!(array.release.is_none());
-    // SAFETY: the second buffer of a text column has one offset more than rows, so index 1000 exists.
+    // SAFETY: the second buffer of a text column has one more offset than rows, so index 1000 exists.
     let end = unsafe { *(*child.buffers.add(1)).cast::<i32>().add(1000) };
     assert_eq!(end, 10 + 90 * 2 + 900 * 3);
     let moved = Moved(child);
@@ -139,7 +139,7 @@ fn a_second_thread_is_refused_during_a_read() {
         assert_eq!((*stream).get_schema.unwrap()(stream, &raw mut schema), 0);
         go_on.send(()).unwrap();
         assert_eq!(reader.join().unwrap(), (0, 3));
-        // Being refused with EBUSY is not a failure of the stream: it still returns batches.
+        // EBUSY is not a failure of the stream: the stream still returns batches.
         assert_eq!(words(stream), None);
         go_on.send(()).unwrap();
         assert_eq!(next(stream, &raw mut array), 0);

@@ -74,7 +74,7 @@ fn a_child_forked_during_a_call_refuses_the_buffer_and_makes_its_own() {
         // unlocks the allocator in a forked child.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // A panic must not return to the test harness, which would run in the child, too.
+            // A panic must not return to the test harness, which would then also run in the child.
             let found = std::panic::catch_unwind(|| {
                 let own = new_buffer();
                 (
@@ -84,7 +84,7 @@ fn a_child_forked_during_a_call_refuses_the_buffer_and_makes_its_own() {
                 )
             });
             let right = matches!(found, Ok((CW_ERROR_FORKED, CW_ERROR_FORKED, 1)));
-            // SAFETY: `_exit` ends the child and has no preconditions.
+            // SAFETY: `_exit` terminates the child and has no preconditions.
             unsafe { libc::_exit(i32::from(!right)) }
         }
         let mut status = -1;

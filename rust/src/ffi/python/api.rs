@@ -216,7 +216,7 @@ impl<T> Cell<T> {
     ///
     /// This thread must hold the interpreter's lock, and no reference to the old value may be used after this call.
     pub unsafe fn replace(&self, value: T) {
-        // SAFETY: the caller guarantees it. Dropping the old value may run other code, so it is dropped last.
+        // SAFETY: the caller guarantees both conditions. Dropping the old value may run other code, so it is dropped last.
         let before = unsafe { (*self.0.get()).replace(value) };
         drop(before);
     }
@@ -231,10 +231,10 @@ pub fn api() -> &'static Api {
     unsafe { (*API.0.get()).as_ref().unwrap_unchecked() }
 }
 
-/// Keeps this library loaded until the process ends. While the interpreter shuts down, it may call or free the library's functions after
+/// Keeps this library loaded until the process exits. While the interpreter shuts down, it may call or free the library's functions after
 /// cffi has closed the library. Returns false on failure.
 pub fn keep_loaded() -> bool {
-    // SAFETY: the address is in this library, and its path ends with a zero; opening it again only counts it once more.
+    // SAFETY: the address is in this library, and its path ends with a zero; opening it again only increments its reference count.
     unsafe {
         let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
         let address: unsafe fn() -> bool = load;
@@ -283,7 +283,7 @@ const KNOWN: std::ops::RangeInclusive<u32> = 10..=13;
 ///
 /// The caller must hold the interpreter's lock if there is an interpreter.
 pub unsafe fn load() -> bool {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller holds the interpreter's lock if there is an interpreter.
     unsafe {
         let Some(mut api) = find() else {
             return false;
@@ -339,7 +339,7 @@ unsafe fn probe_characters(api: &Api) -> Option<usize> {
 unsafe fn probe_bytes(api: &Api) -> Option<usize> {
     // SAFETY: the caller holds the lock. A `bytes` object has at least three words.
     let at = |text: &[u8]| unsafe {
-        #[allow(clippy::cast_possible_wrap)] // It is short.
+        #[allow(clippy::cast_possible_wrap)] // The text is short.
         let size = text.len() as Size;
         let object = (api.PyBytes_FromStringAndSize)(text.as_ptr().cast(), size);
         if object.is_null() {
@@ -389,7 +389,7 @@ pub enum Digit {
 }
 
 impl Digit {
-    /// The words before the digit.
+    /// The number of words before the digit.
     const WORDS: usize = 3;
 
     /// Returns the value of an int of at most one digit; `None` for a longer int.
@@ -680,7 +680,7 @@ unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
         // SAFETY: the caller holds the lock. The function reads the string up to its last character, and CPython makes its UTF-8.
         TEXTS.iter().all(|&(text, bits, [first, second])| unsafe {
             let bytes = text.to_bytes();
-            #[allow(clippy::cast_possible_wrap)] // It is short.
+            #[allow(clippy::cast_possible_wrap)] // The text is short.
             let len = bytes.len() as Size;
             let string = (api.PyUnicode_DecodeUTF8)(bytes.as_ptr().cast(), len, std::ptr::null());
             if string.is_null() {

@@ -23,7 +23,7 @@ pub struct Fall {
     line: Object,
     /// The place of the line in the stream.
     place: Place,
-    /// The number of the class that Python must plan before the reader can read such lines; -1 if a plan does not help.
+    /// The number of the class whose fields Python must add to the plan before the reader can read such lines; -1 if this does not help.
     wanted: i64,
     /// The length of a line over the limit in bytes, without the LF; -1 for any other line.
     too_long: i64,

@@ -33,7 +33,8 @@ struct State {
     /// The messages of the current chunk, with `None` in place of each line in `falls`. Both lists are empty between calls.
     messages: Vec<Option<Object>>,
     falls: Vec<Fall>,
-    /// The number of the class that Python must plan before the reader can read the last line of `read_line`; -1 if a plan does not help.
+    /// The number of the class whose fields Python must add to the plan before the reader can read the last line of `read_line`; -1 if this
+    /// does not help.
     wanted: i64,
 }
 
@@ -163,7 +164,7 @@ fn builtin(
 ///
 /// # Safety
 ///
-/// The capsule must come from [`capsule`], with a value of type `T` and this name. It must live as long as the value is used.
+/// The capsule must come from [`capsule`], with a value of type `T` and this name. The capsule must live as long as the value is used.
 unsafe fn value_of<T>(capsule: Pointer, name: &'static CStr) -> *mut T {
     // SAFETY: see `api`.
     unsafe {
@@ -245,7 +246,7 @@ unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
         }
         None
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees that the object is alive.
     unsafe { with_line(line, read) }
 }
 

@@ -229,7 +229,7 @@ pub struct Python {
     words: Classes,
     /// The attribute name `_reason`, created when it is first needed.
     reason: Option<Object>,
-    /// How many more values the current [`copy`](Builder::copy) may look at, from [`MAX_LOOKS`] down.
+    /// How many more values the current [`copy`](Builder::copy) may look at. The number starts at [`MAX_LOOKS`].
     left: usize,
 }
 
@@ -296,14 +296,14 @@ impl Python {
     }
 
     /// Returns true if a program cannot change the object: it is neither a list nor a dict, nor a Struct that contains one. (Structs are
-    /// frozen.) `depth` is the number of lists, dicts and Structs around the object. Deeper than [`MAX_DEPTH`], values are shared in any
-    /// case; see [`copy_within`](Self::copy_within).
+    /// frozen.) `depth` is the number of lists, dicts and Structs around the object. Values nested deeper than [`MAX_DEPTH`] are always
+    /// shared; see [`copy_within`](Self::copy_within).
     ///
     /// # Safety
     ///
     /// The object must be alive.
     unsafe fn is_fixed(&mut self, object: Pointer, depth: usize) -> bool {
-        // SAFETY: the caller promises it. The slots of a live Struct contain live objects, or null.
+        // SAFETY: the caller guarantees a live object. The slots of a live Struct contain live objects, or null.
         unsafe {
             let class = class_of(object);
             if is_plain(class) || depth > MAX_DEPTH {
@@ -325,7 +325,7 @@ impl Python {
 
     /// Copies a value inside `depth` lists, dicts and Structs. Returns `None` after [`MAX_LOOKS`] values, or if memory runs out.
     ///
-    /// Deeper than the reader's maximum depth, the copy shares the items. Only a program can have put them there, with
+    /// A value nested deeper than the reader's maximum depth shares its items with the copy. Only a program can have put them there, with
     /// `msgspec.structs.force_setattr`, and they may form a cycle.
     fn copy_within(&mut self, value: &Object, depth: usize) -> Option<Object> {
         let class = value.class();
@@ -399,8 +399,8 @@ impl Builder for Python {
 
     #[inline]
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Object> {
-        // SAFETY: see `api`. A new string of ASCII has room for its characters, and no other code has it yet. CPython shares strings of
-        // fewer than two characters, so they must not be written to.
+        // SAFETY: see `api`. A new ASCII string has room for its characters, and no other code has it yet. CPython shares strings of fewer
+        // than two characters, so they must not be written to.
         unsafe {
             if is_ascii && bytes.len() > 1 {
                 let string = Object::owned((api().PyUnicode_New)(size(bytes.len()), 127))?;
@@ -584,7 +584,7 @@ impl Builder for Python {
 /// The caller must hold the lock (see `api`), and no other code may change the dict during the call.
 unsafe fn entry(dict: &Object, index: usize) -> Option<(Object, Object)> {
     let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller guarantees both conditions.
     unsafe {
         for _ in 0..=index {
             if (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut value) == 0 {

@@ -12,9 +12,9 @@ use super::{body, with_line};
 use crate::kinds::scan::{KindSpans, ScanLine};
 use crate::simd::{run, Level};
 
-/// The maximum number of kinds to remember, as `MAX_KNOWN` in kinds.py.
+/// The maximum number of kinds to remember, the same as `MAX_KNOWN` in kinds.py.
 const MAX_KNOWN: usize = 1024;
-/// The maximum total length in bytes of a remembered kind's three tags, as `LONGEST_KNOWN` in kinds.py.
+/// The maximum total length in bytes of a remembered kind's three tags, the same as `LONGEST_KNOWN` in kinds.py.
 const LONGEST_KNOWN: usize = 256;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";

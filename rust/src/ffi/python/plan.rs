@@ -11,7 +11,7 @@ use crate::typed::Reader;
 /// Adds `(classes, first_kind, kinds, shapes, tops, open_types, unknown)` to the plan of a reader:
 ///
 /// * `classes`: the number of classes after the addition.
-/// * `first_kind`: the index of the first item of `kinds`. The items replace existing kinds from this index on.
+/// * `first_kind`: the index of the first item of `kinds`. The items replace existing kinds, starting at this index.
 /// * `kinds`: for each new kind `(may_be, item, members, tag_key, words, unknown)`. A member is `(class, tag)`. A word is
 ///   `(bytes, string)`. `unknown` is None or `(class, reason)`.
 /// * `shapes`: for each newly planned class `(class, (type, words, tag, fields, extra))`, or `(class, None)` if the lines of the class

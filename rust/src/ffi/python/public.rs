@@ -104,7 +104,7 @@ pub unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
 ///
 /// This thread must hold the interpreter's lock.
 pub unsafe fn serve_decode(capsule: Object) {
-    // SAFETY: the caller guarantees it. Dropping the old capsule may run other code, so it is dropped last.
+    // SAFETY: the caller holds the interpreter's lock. Dropping the old capsule may run other code, so it is dropped last.
     let before = unsafe { (*DECODE.0.get()).as_mut() }.map(|state| state.reader.replace(capsule));
     drop(before);
 }
@@ -199,7 +199,7 @@ pub unsafe fn call(
 /// `feeder` must be alive or null, and `chunk` must be alive.
 #[inline]
 unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
-    // SAFETY: the caller guarantees it. A capsule with the name `FEEDER` owns a `Feed`.
+    // SAFETY: the caller guarantees that both objects are alive. A capsule with the name `FEEDER` owns a `Feed`.
     unsafe {
         if feeder.is_null() || class_of(feeder) != api().PyCapsule_Type {
             return Some(Fed::Nothing);

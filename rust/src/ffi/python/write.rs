@@ -42,7 +42,7 @@ impl<'a> Still<'a> {
     /// The object must have more than `index` machine words.
     #[inline]
     unsafe fn word(self, index: usize) -> Pointer {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees that the object has this word.
         unsafe { self.pointer().cast::<Pointer>().add(index).read() }
     }
 
@@ -59,7 +59,7 @@ impl<'a> Still<'a> {
     /// The object must be a string.
     #[inline(always)]
     unsafe fn flags(self) -> u32 {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees a string.
         unsafe { self.pointer().cast::<u32>().add(2 * flags::WORD).read() }
     }
 
@@ -199,7 +199,7 @@ impl Objects {
             return Seen::Unplanned(class);
         }
         // Like msgspec, this does not call methods that such a class overrides. SAFETY: the object is a live class.
-        #[allow(clippy::useless_conversion)] // Where a long has 64 bits.
+        #[allow(clippy::useless_conversion)] // Useless only where a C long has 64 bits.
         if u64::from(unsafe { (api().PyType_GetFlags)(class.pointer()) }) & IS_DICT != 0 {
             return Seen::Dict;
         }
@@ -655,7 +655,7 @@ unsafe extern "C" fn wanted(_: Pointer, _: Pointer) -> Pointer {
 /// `add((class, shape))`: sets how a class is written and returns True. Returns False while the writer is in use.
 ///
 /// `shape` is None for a class that is not written natively, otherwise `(words, opening, tag_key, fields, extra)`. A field is `(key, slot,
-/// default)`: the key as `,"key":`, and the value for which the field is left out. `extra` is the slot of the dict with keys that have no
+/// default)`: the key as `,"key":`, and the value for which the field is omitted. `extra` is the slot of the dict with keys that have no
 /// field.
 unsafe extern "C" fn add(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: as above.

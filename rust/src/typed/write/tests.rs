@@ -84,7 +84,7 @@ struct Values;
 
 impl<'a> Source<'a> for Values {
     type Value = &'a Plain;
-    /// For each field, the value for which it is left out, and whether the field is known.
+    /// For each field, the value for which it is omitted, and whether the field is known.
     type Fields = Vec<(Json, bool)>;
     type Kept = ();
 
@@ -204,8 +204,8 @@ const USER: usize = 0;
 const PART: usize = 1;
 const LONG_KEY: &str = "a_key_that_has_more_than_thirty_two_bytes";
 
-/// Returns a writer for two classes of two fields each: `USER` with a tag, and `PART` without one. The second field of each class is left
-/// out if its value is null.
+/// Returns a writer for two classes of two fields each: `USER` with a tag, and `PART` without one. The second field of each class is
+/// omitted if its value is null.
 fn writer() -> Writer<Values, Vec<(Json, bool)>, ()> {
     let mut writer = Writer::new(Values);
     let key = |key: &str| Words::new(format!(",\"{key}\":").as_bytes());
