@@ -20,14 +20,14 @@ below. Only the input of tools may differ: the accumulator keeps what the model 
 some built-in tools (it adds ``replace_all`` to ``Edit``, and removes white space at the ends of lines in ``Write``).
 
 * The text, signature or input in the start of a ``text``, ``thinking``, ``tool_use`` or ``server_tool_use`` block does
-  not count. Only its deltas do. A block of any other type is complete at its start.
+  not count. Only the block's deltas count. A block of any other type is complete at its start.
 * A delta with a signature, or with the content of a compaction, replaces the earlier value; text and citations are
   appended.
 * Input that is not JSON becomes ``{"__unparsedToolInput": {"raw": ..., "len": ...}}``. ``len`` is its length in UTF-16
   units, and ``raw`` its first 2,048 units. Empty input and ``null`` become ``{}``.
 * A complete text block with blank text has no ``assistant`` line, and is not in the message.
-* Counts of tokens in a message delta are totals and replace those of the start, but a zero does not replace a count of
-  input or cache tokens.
+* Token counts in a message delta are totals and replace the counts from the start, but a zero does not replace a count
+  of input or cache tokens.
 
 Events out of the order of the API:
 
@@ -299,7 +299,7 @@ class PartialMessage:
         """Return the message so far.
 
         ``content`` has the blocks of all ``assistant`` lines with this id. Stop reason and usage are newer than in
-        these lines, which have those of the message's start.
+        these lines, which have the values from the message's start.
         """
         return replace(self._now().message, id=self.id, content=self.content)
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 #: Matches the escape of a lone surrogate: half a pair whose other half neither follows nor can still follow at the end
-#: of the text. jiter refuses such an escape. A whole pair matches, too, as group 1: otherwise its second half would
+#: of the text. jiter refuses such an escape. A whole pair also matches, as group 1: otherwise its second half would
 #: match. The text must not have escaped backslashes. All branches begin with the same characters, for which the regex
 #: engine can search quickly.
 _LONE = re.compile(

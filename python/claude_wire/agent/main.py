@@ -44,7 +44,7 @@ The flags of the Claude Code CLI are read, too. What they do is up to the agent:
 {flags}
 """
 
-#: How many seconds to wait at the end for running threads.
+#: How many seconds to wait before exit for running threads.
 THREAD_SECONDS = 1.0
 
 _taken: tuple[int, int] | None = None

@@ -76,7 +76,7 @@ def failure(error: str, reason: str | None = None) -> ResultMessage:
 def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
     """Validate a JSON value against a JSON schema. Return the problem and where it is, or None if the value is valid.
 
-    This never fetches documents, so a ``$ref`` to another document cannot be resolved. ``format`` is not checked.
+    The check never fetches documents, so a ``$ref`` to another document cannot be resolved. ``format`` is not checked.
 
     Raises:
         ImportError: the package jsonschema is missing.

@@ -112,7 +112,7 @@ class Interrupted(NamedTuple):
 
 
 class InvalidInput(NamedTuple):
-    """The input has a line that ends the agent. Write the text to standard error."""
+    """The input has a line that makes the agent exit. Write the text to standard error."""
 
     text: str
 

@@ -1,7 +1,7 @@
 """An agent's questions to its host: about permissions, hooks, MCP servers in the host, and questions to the user.
 
-Hooks and MCP handshakes have a timeout. Any other question ends with its answer, the end of the input, or the end of
-the turn.
+Hooks and MCP handshakes have a timeout. Any other question waits until the host answers, the input ends or the turn
+ends.
 """
 
 from __future__ import annotations

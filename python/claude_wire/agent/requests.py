@@ -247,7 +247,7 @@ class HostRequests:
             await self._service.questions.connect(server)
 
     def _mcp_known(self, body: McpReconnectRequest | McpToggleRequest) -> Payload:
-        """Succeed for a server in the host, which is always connected. Refuse for other servers."""
+        """Accept the request for a server in the host, which is always connected. Refuse it for other servers."""
         server = self._service.session.mcp_servers.get(body.serverName)
         if server is None:
             raise Refusal(f"Server not found: {body.serverName}")

@@ -49,7 +49,7 @@ CROWDED_BYTES = 1024 * 1024
 MAX_UNWRITTEN = 16 * 1024 * 1024
 #: How many seconds the author's function may clean up after its turn was stopped.
 CLEANUP_SECONDS = 2.0
-#: How many seconds to wait at the end for unfinished answers, and for a host that does not read the output.
+#: How many seconds to wait before exit for unfinished answers, and for a host that does not read the output.
 LAST_SECONDS = 5.0
 
 
@@ -93,7 +93,7 @@ class Service:
         self._error: Exception | None = None
         # `_broken`: the output failed or was closed. `_writing`: the writer task is writing.
         self._broken = self._writing = False
-        #: True if one of the author's functions is still running at the end, although it was cancelled.
+        #: True if one of the author's functions is still running when the agent exits, although it was cancelled.
         self.left_behind: bool = False
         # The cancel scope of run(). `_started` is True after the author's lifespan was entered.
         self._scope: CancelScope | None = None
@@ -137,7 +137,7 @@ class Service:
                 await self._over.wait()
                 if self._code is None:
                     await self._answering.wait(LAST_SECONDS)
-                # Wait until the host has read all output, without limit unless a signal has ended the agent.
+                # Wait until the host has read all output, without limit unless a signal stopped the agent.
                 with move_on_after(None if self._code is None else LAST_SECONDS):
                     await self._until(lambda: self._broken or not (self.protocol.unwritten or sink.rest))
             finally:
@@ -429,7 +429,7 @@ class Service:
         return self.protocol.pop()
 
     def _gone(self, code: int | None = None) -> None:
-        """Stop writing, and end the agent without a message: the host no longer reads, or a signal ends the agent."""
+        """Stop writing, and end the agent without a message: the host no longer reads, or a signal stops the agent."""
         self._broken = True
         self.moved()
         self._end(self.protocol.code if code is None else code)

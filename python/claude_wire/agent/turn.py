@@ -1,4 +1,4 @@
-"""The class ``Turn``, with which an agent's function writes text, uses tools and asks the host.
+"""The class ``Turn``. An agent's function uses it to write text, use tools and ask the host.
 
 The module ``speech`` writes the messages for these calls.
 """

@@ -279,7 +279,7 @@ def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
 
 
 def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: float) -> None:
-    """Start a thread that terminates a process whose owner was garbage collected. This does not wait."""
+    """Start a thread that terminates a process whose owner was garbage collected. The call does not wait."""
     if popen not in _children:  # a forked child
         return
     if pidfd is not None:

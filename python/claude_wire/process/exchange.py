@@ -1,6 +1,6 @@
 """Write a host's lines to its child, and track turns in the input and the output.
 
-If the output ends in the middle of a turn, this raises :class:`UnfinishedTurnError`.
+If the output ends in the middle of a turn, :class:`Exchange` raises :class:`UnfinishedTurnError`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def prompts_of(lines: bytes) -> Iterator[str | None]:
 
 
 class Exchange:
-    """Writes lines to a child, and tracks its turns. If the output ends in the middle of a turn, this raises an error.
+    """Writes lines to a child, and tracks its turns. Raises an error if the output ends in the middle of a turn.
 
     Args:
         settings: the arguments for the child, which :meth:`start` spawns.
@@ -66,7 +66,7 @@ class Exchange:
         self.run: Run = Run()
         #: The last result that was decoded: typed or a dict, depending on the decoder. None before the first.
         self.last_result: Any = None
-        # True after ended() checked how the process ended. A second call raises nothing.
+        # True after ended() checked how the process exited. A second call raises nothing.
         self._checked_end = False
 
     def start(self) -> Child:

@@ -213,10 +213,10 @@ class Process(MessageStream[T], Generic[T]):
     async def send(self, message: Message | dict[str, Any]) -> None:
         """Encode a message and write its line to the standard input. Several tasks may send; their lines never mix.
 
-        If the pipe is full because the process does not read, this waits. On Linux, the output is read during the wait.
-        On other systems another task must iterate; otherwise the host and the process may wait for each other. If a
-        send is cancelled before its first byte is written, nothing is sent. If it is cancelled later, the next send or
-        :meth:`end_input` completes the line.
+        If the pipe is full because the process does not read, the call waits. On Linux, the output is read during the
+        wait. On other systems, another task must iterate; otherwise the host and the process may wait for each other.
+        If a send is cancelled before its first byte is written, nothing is sent. If it is cancelled later, the next
+        send or :meth:`end_input` completes the line.
 
         Raises:
             ProcessInputError: the process has exited or closed its input, or the host closed it.
@@ -231,7 +231,7 @@ class Process(MessageStream[T], Generic[T]):
     async def end_input(self) -> None:
         """Close the standard input. The CLI then finishes its work and exits. A second call does nothing.
 
-        If a send is running, this waits until it is done. If a sender was cancelled in the middle of its line, this
+        If a send is running, the call waits for the send. If a sender was cancelled in the middle of its line, the call
         first writes the rest of the line, for at most one second. If this call is cancelled, the input stays open until
         the end of the block.
         """
@@ -253,7 +253,7 @@ class Process(MessageStream[T], Generic[T]):
     async def aclose(self) -> None:
         """Terminate the process, as leaving the block does, and release its resources. A second call does nothing.
 
-        Cancellation does not cut this short, but is raised at its end. KeyboardInterrupt does cut it short: a thread
+        Cancellation does not cut the call short, but is raised at its end. KeyboardInterrupt cuts it short: a thread
         then terminates the process, as it does for a Process that is dropped without being closed.
         """
         self._receiver.forget()

@@ -20,7 +20,7 @@ def projects_folder(env: Mapping[str, str]) -> Path | None:
 
 
 def is_session_id(text: str) -> bool:
-    """Return True if a text is a UUID, like a session id. ``--resume`` treats any other text as a name or path."""
+    """Return True if ``text`` is a UUID, like a session id. ``--resume`` treats any other text as a name or path."""
     return _UUID.fullmatch(text) is not None
 
 

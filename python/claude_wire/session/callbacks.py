@@ -83,7 +83,7 @@ class HookMatcher:
             output or None. All matching functions are called at the same time.
         matcher: names of tools such as ``"Bash"`` or ``"Edit|Write"``, compared exactly, or a regular expression. For
             an event without a tool, the CLI compares another field of the event. None matches all. ``Session.guards``
-            says if the matcher fits no tool.
+            says if the matcher matches no tool.
         timeout: seconds that each function may take. After that, the CLI withdraws the call and treats it as failed,
             and the session cancels the function. If the CLI does not withdraw the call, the session cancels the
             function 5 seconds later.

@@ -145,7 +145,7 @@ class Prompts:
                 await self._sender.send(line, is_answer=True)
 
     async def ask(self, prompt: UserMessage, wait: Wait, until: Until) -> ResultMessage:
-        """Send a prompt that has a uuid, and skip all messages until it ends. Only one task at a time may call this.
+        """Send a prompt with a uuid, and skip all messages until the prompt ends. One task at a time may call this.
 
         Raises:
             HandleError, ValueError, TurnError, PromptError, SessionEndedError: see :meth:`Session.ask`.

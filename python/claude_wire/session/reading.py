@@ -105,7 +105,7 @@ class Reading:
             if failed is not None:
                 raise failed from error
             raise error from error.__cause__
-        finally:  # also after an error: a router that refuses can_use_tool may have filled `ready`
+        finally:  # even after an error: a router that refuses can_use_tool may have filled `ready`
             self.has_marks = not MARKS.isdisjoint(self._router.types)
 
     async def next_batch(self) -> list[Message | InvalidLine]:
@@ -232,7 +232,7 @@ class Reading:
                 wait.end = "ceiling"
 
     def _failed_turn(self, error: ProcessError) -> TurnError | None:
-        """The last result's error, if it explains why the process ended with exit code 1; else None."""
+        """The last result's error, if it explains why the process exited with code 1; else None."""
         result = error.last_result
         if self.run.fatal is not None and error.returncode == 1:
             return ResultError(is_error=True, error=self.run.fatal).to_error()

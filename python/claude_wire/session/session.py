@@ -102,7 +102,7 @@ class Session:
 
     Iterating returns every message except control messages, ``keep_alive``, and state changes that are marked
     ``sdk_host_only``. A line that is not JSON becomes an :class:`~claude_wire.InvalidLine`. Iterating raises the
-    stream's exceptions. When a process ends with exit code 1 after a result that is an error, iterating raises the
+    stream's exceptions. When a process exits with code 1 after a result that is an error, iterating raises the
     :class:`~claude_wire.TurnError` that fits the result. Only one task iterates at a time, but several tasks may send
     requests and prompts. A session belongs to one event loop.
 
@@ -269,7 +269,7 @@ class Session:
             if self._transport is not None:
                 await self._transport.aclose()
         finally:
-            # asyncio's Task.cancel() interrupts this wait in spite of the shield. The tasks then end without it.
+            # asyncio's Task.cancel() interrupts this wait in spite of the shield. The tasks then end later.
             if is_here and (home is None or await home.can_wait()):
                 for wait in self._ending:
                     with cancel_scope(shield=True):
@@ -423,7 +423,7 @@ class Session:
         seconds = self._request_timeout if timeout is None else timeout
         require_seconds("timeout", seconds, or_zero=True)
         # If a callback calls this (say, to interrupt), the CLI may withdraw the request that the callback is answering.
-        # This cancels the callback, but only after it gets the answer to its own request.
+        # The withdrawal cancels the callback, but only after the callback gets the answer to its own request.
         callback = self._tasks.current
         with nullcontext() if callback is None else callback.cancelled_later():
             answer = await self._control.requests.ask(request, seconds, self._router.notice)

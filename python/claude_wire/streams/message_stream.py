@@ -103,7 +103,7 @@ class MessageStream(Generic[T]):
     def batches(self) -> Batches[T]:
         """Iterate over non-empty lists, each with the messages from one read.
 
-        This saves about 0.1 µs per message.
+        Iterating over lists saves about 0.1 µs per message.
         """
         return Batches(self, self._receiver.next_batch)
 

@@ -198,7 +198,7 @@ class Task:
         """Cancel the task with an anyio cancel scope, which interrupts every await except within a shield.
 
         A task that has not started yet then never calls its function. If the task already ended, this does nothing. A
-        task within :meth:`cancelled_later` is cancelled at the end of that block. This does not wait.
+        task within :meth:`cancelled_later` is cancelled at the end of that block. The call does not wait.
         """
         self._cancelled = True
         if not self._holds:

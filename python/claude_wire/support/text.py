@@ -41,7 +41,7 @@ _ERROR = r"(?i)(?:\w+ )?\w*error\b"
 
 
 def is_seen(text: str) -> bool:
-    """Return True if a text is one line of visible characters, so that no character needs an escape."""
+    """Return True if ``text`` is one line of visible characters, which need no escape."""
     return text.isprintable() and (text.isascii() or not re.search(_UNSEEN, text))
 
 

@@ -98,7 +98,7 @@ class Session:
         self._thread = LoopThread(session)
         # Messages that were taken from the async session but not returned, because the wait was interrupted.
         self._taken: list[Message | InvalidLine] = []
-        self._taking = asyncio.Lock()  # one wait for messages at a time
+        self._taking = asyncio.Lock()  # only one call at a time waits for messages
         weakref.finalize(self, self._thread.stop)
 
     def __repr__(self) -> str:
