@@ -34,7 +34,7 @@ class ControlRequest(MessageBase, tag="control_request", frozen=True):
     sent_by: ClassVar[Sender] = "both"
 
     request_id: RequestId
-    """A string that the sender chooses, unique among its open requests; the answer repeats the string."""
+    """A string that the sender chooses, unique among the sender's open requests; the answer repeats the string."""
     request: ControlRequestPayload
     """The body; its ``subtype`` selects the class."""
 
