@@ -36,7 +36,7 @@ event                                              effect
 =================================================  ==================================================================
 content or message delta without a message         begins a message whose start was not seen (``started`` is false)
 content or message delta after the message stop    begins a message, unless it has the same ``api_message_id``
-content, message delta of another API message id   begins a message whose start was not seen
+content or message delta of another API message    begins a message whose start was not seen
 a message start while another is under way         replaces the other message, which is ``abandoned`` from then on
 a message stop with ``abandoned_blocks``           the message is done and ``abandoned``
 a retry, or the result of an interrupted turn      a message that stopped without a stop reason is ``abandoned``

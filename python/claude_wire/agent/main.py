@@ -51,7 +51,7 @@ _taken: tuple[int, int] | None = None
 
 
 def take_standard_streams() -> tuple[int, int]:
-    """Reserve standard input and output for the protocol. Return their new descriptors, always the same ones.
+    """Reserve standard input and output for the protocol. Every call returns the same two descriptors.
 
     Descriptor 0 becomes an empty input, and descriptor 1 the standard error. So a ``print``, a library or a child
     process can neither read a line nor write between two lines.

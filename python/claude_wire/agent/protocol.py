@@ -149,8 +149,8 @@ class AgentProtocol:
     Args:
         session: the state of the agent's session.
         dialect: the dialect that the host speaks.
-        states: None: write no ``session_state_changed`` messages. True, False: write them, with ``sdk_host_only`` only
-            if True.
+        states: whether ``session_state_changed`` messages are marked ``sdk_host_only``. None: the agent does not write
+            these messages.
         init: template for the ``system/init`` message of each turn.
     """
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use, so that a program that only needs `find_cli` or `ClaudeOptions` does not import anyio.
+    # Import these names on first use: a program that only needs `find_cli` or `ClaudeOptions` does not import anyio.
     if name not in ("Process", "open_process"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from claude_wire.process import process

@@ -52,7 +52,7 @@ PLACES = {
 
 
 def _in_words(cls: type[T]) -> type[T]:
-    """Decorate a class, so that the error for an unknown argument says what to write instead (:data:`PLACES`)."""
+    """Decorate a class: its error for an unknown argument then says what to write instead (:data:`PLACES`)."""
     checked_init = tells_where(PLACES, owner=cls.__name__)(cls.__init__)
 
     @functools.wraps(checked_init)

@@ -11,7 +11,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def projects_folder(env: Mapping[str, str]) -> Path | None:
-    """Find the CLI's conversations folder from its environment. Return None if this does not name a home folder."""
+    """Find the CLI's conversations folder from its environment. Return None if it does not name a home folder."""
     config = env.get("CLAUDE_CONFIG_DIR")
     home = env.get("HOME") or env.get("USERPROFILE")
     if not config and not home:
@@ -28,7 +28,7 @@ def folder_without_session(session_id: str, env: Mapping[str, str]) -> Path | No
     """Return the conversations folder if no conversation in it has this id. Otherwise, or if unknown, return None.
 
     Conversations from all working directories count, because the CLI decides whether it resumes a conversation from
-    another directory. For a name or path this returns None, because only the CLI can find these.
+    another directory. For a name or path, return None: only the CLI can find the conversation.
     """
     folder = projects_folder(env)
     if folder is None or not folder.is_absolute() or not is_session_id(session_id):

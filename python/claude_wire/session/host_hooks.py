@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.streams.tasks import Tasks
 
-#: The hook events that a host can detect, so that it can call their hooks itself.
+#: The hook events that a host can detect. The host calls their hooks itself.
 HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
 #: Maximum number of tool uses without a result, and their maximum size in bytes of JSON. Above either limit, the oldest
 #: tool use is dropped.

@@ -442,7 +442,7 @@ class Session:
         """Ask whether a turn is running, and how many prompts are queued.
 
         The answer has ``running``, ``session_id`` and ``queued_messages``. Only the dialects MIRIAD and JSON_RPC have a
-        status request; in all others this raises :class:`DialectError`.
+        status request; in all others, the method raises :class:`DialectError`.
         """
         dialect = self._connection.dialect
         if dialect is AUTO:

@@ -107,8 +107,8 @@ class ReadAhead:
     async def advance(self) -> bytes:
         """Read the next bytes, keep them for the reader, and return them. Return empty bytes at the end.
 
-        Do not call this while the reader is waiting for the source. If the source raises an exception, this raises it,
-        and the reader raises it again.
+        Do not call this while the reader is waiting for the source. If the source raises an exception, the call raises
+        it, and the reader raises it again.
         """
         self._advancing = True
         try:

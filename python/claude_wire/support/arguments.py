@@ -152,7 +152,7 @@ def _parameters(signature: inspect.Signature) -> str:
 
 
 def tells_where(places: Mapping[str, str], *, owner: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function, so that the error for an unknown keyword argument says what to write instead.
+    """Decorate a function: its error for an unknown keyword argument then says what to write instead.
 
     Args:
         places: keyword -> what to write instead. For other names, the error suggests a similar keyword.

@@ -39,7 +39,7 @@ class LoopThread:
         self._pid = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        # Done once entering the context manager has succeeded or failed.
+        # This future is done when entering the context manager has succeeded or failed.
         self._entered: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._stopping = False
         self._cancelled = False

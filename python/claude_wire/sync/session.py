@@ -112,7 +112,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the session, its process and its thread, and wait until they end. A second call does nothing."""
+        """Close the session, terminate its process, and wait until its thread ends. A second call does nothing."""
         self._thread.close()
 
     @property
