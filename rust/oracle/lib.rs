@@ -179,8 +179,8 @@ struct Delta {
 }
 
 impl Delta {
-    /// Returns the merged delta: the line of `other`, with both texts. Returns `None` if the lines differ in more than the text and the
-    /// uuid.
+    /// Returns the merged delta: the line of `other`, with the text of both lines. Returns `None` if the lines differ in more than the text
+    /// and the uuid.
     fn merged(&self, other: &Self) -> Option<Self> {
         let fixed = |delta: &Self| delta.parts.iter().step_by(2).cloned().collect::<Vec<_>>();
         if fixed(self) != fixed(other) || self.text != other.text {

@@ -68,7 +68,8 @@ impl Stream {
             if let Some(filter) = &mut self.filter {
                 filter.rest();
             }
-            #[allow(clippy::cast_possible_truncation)] // It is at most the length of a slice.
+            #[allow(clippy::cast_possible_truncation)]
+            // The count is at most the length of a slice.
             let taken = (self.position.taken - before) as usize;
             self.position.lose(&data[taken..]);
         }

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The walk checks the structure of the line, its UTF-8, and each value that it copies, but not the values that it skips. If it does not
-//! understand a line, the line goes to a decoder that the caller passes in.
+//! understand a line, it passes the line to the caller's decoder.
 //!
 //! * `tree`: the wanted keys; `walk`: finds their values in an object.
 //! * `values`: converts JSON values to text, numbers and times.

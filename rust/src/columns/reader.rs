@@ -152,7 +152,7 @@ impl Report {
             _ => &mut self.invalid,
         };
         *count += u64::from(times);
-        // `new` has reserved room, so this does not allocate.
+        // `new` has reserved room, so this push does not allocate.
         if self.cases.len() < MAX_CASES.min(self.cases.capacity()) {
             self.cases.push(case);
         }

@@ -83,7 +83,7 @@ impl Spec {
     pub fn new(text: &str) -> Option<Self> {
         let mut line = Tree::default();
         let mut spec = Self {
-            // Want `type` and `subtype` in every table: a line that has one of them twice is then unclear, and goes to the decoder.
+            // Want `type` and `subtype` in every table: a line that has one of them twice is then unclear, and the decoder reads it.
             tag: line.want("type")?,
             columns: Vec::new(),
             block: Tree::default(),

@@ -205,7 +205,7 @@ impl List {
     ) -> Option<Item> {
         self.at = space(data, self.at);
         if data.get(self.at) == Some(&b']') {
-            // If the items were read correctly, this bracket is the one that counting brackets found.
+            // If the items were read correctly, this is the bracket that the count of brackets found.
             return (self.at + 1 == self.end).then_some(Item::End);
         }
         if !self.first {

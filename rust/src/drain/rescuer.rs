@@ -6,7 +6,7 @@
 //! ```text
 //! no traffic since the last look       wait until any descriptor is readable
 //! traffic                              sleep 10 ms (`TICK`)
-//! a stream gave 2048 bytes or more     sleep 1 ms (`FAST_TICK`)
+//! 2048 bytes or more from one stream   sleep 1 ms (`FAST_TICK`)
 //! ```
 //!
 //! A stream is overdue if it was also readable at the last look, and its reader has not read since then. The thread sleeps for a fixed
@@ -122,13 +122,13 @@ impl Rescuer {
         Ok(rescuer)
     }
 
-    /// Adds the descriptor of the stream `id` to those that the thread waits for.
+    /// Makes the thread wait for the descriptor of the stream `id`.
     pub fn add(&self, fd: BorrowedFd<'_>, id: u64) -> io::Result<()> {
         let data = epoll::EventData::new_u64(id);
         Ok(epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)?)
     }
 
-    /// Removes a descriptor from those that the thread waits for.
+    /// Makes the thread stop waiting for a descriptor.
     pub fn delete(&self, fd: BorrowedFd<'_>) {
         // This fails only if the descriptor is not a member, which is harmless.
         let _ = epoll::delete(&self.epoll, fd);

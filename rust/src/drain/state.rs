@@ -138,7 +138,7 @@ impl State {
         self.end.unwrap_or(Got::Nothing)
     }
 
-    /// Moves waiting bytes to `out`, from the first place that has some.
+    /// Moves waiting bytes to `out`, from the first place that holds any.
     fn pop(&mut self, stream: &Stream, out: &mut [u8]) -> Got {
         let bytes;
         if !self.queue.is_empty() {

@@ -125,7 +125,7 @@ impl<T, K> Parts<T, K> {
 
 /// Moves a value to the heap, or returns an error if memory runs out. [`drop_box`] frees it.
 fn boxed<T>(value: T) -> Result<*mut T, NoMemory> {
-    // `Box::new` aborts the process if memory runs out, so this makes a boxed slice of one value, which has the same layout.
+    // `Box::new` aborts the process if memory runs out, so make a boxed slice of one value, which has the same layout.
     let mut one = with_room(1)?;
     one.push(value);
     Ok(Box::into_raw(one.into_boxed_slice()).cast())

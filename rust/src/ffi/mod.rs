@@ -17,7 +17,7 @@
 //! * [`buffer`]: line buffers.
 //! * `python`: functions that Python calls directly, without cffi, and that make Python objects.
 //! * [`lines`]: the kinds of the lines in a block.
-//! * [`columns`]: reads transcripts into Arrow columns; `arrow`: exports Arrow structs; `imported`: reads those of other
+//! * [`columns`]: reads transcripts into Arrow columns; `arrow`: exports Arrow structs; `imported`: reads Arrow structs from other
 //!   libraries.
 //! * [`drain`]: drains and their common budget; `shared`: the state that all drains of a process share.
 //! * `forks`: what happens in a forked child.
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn cw_python(dict: u64) -> i32 {
 }
 
 /// Runs the body of a C function, and turns a panic into [`CW_ERROR_PANIC`]. A panic may leave a buffer in any state. This is harmless,
-/// because its handle is refused from then on ([`Refused::Broken`]).
+/// because the buffer's handle is refused from then on ([`Refused::Broken`]).
 fn guard(body: impl FnOnce() -> Result<i32, i32>) -> i32 {
     catch_unwind(AssertUnwindSafe(body))
         .unwrap_or(Err(CW_ERROR_PANIC))

@@ -1,8 +1,8 @@
 //! The open groups of deltas that the filter merges.
 //!
-//! The basic idea is simple: if three deltas have the texts `Hel`, `lo` and `!`, a group keeps the first line, appends the later texts, and
-//! remembers the last uuid. When the group is closed, it writes the first line with the text `Hello!` and the last uuid. The texts keep
-//! their escapes.
+//! The basic idea is simple: if three deltas have the text `Hel`, `lo` and `!`, a group keeps the first line, appends the text of the later
+//! lines, and remembers the last uuid. When the group is closed, it writes the first line with the text `Hello!` and the last uuid. The
+//! text keeps its escapes.
 //!
 //! A group's key is the session, the parent, the index and the kind of its deltas. At most [`MAX_OPEN`] groups are open, so finding one
 //! takes little time.
@@ -42,7 +42,7 @@ struct Group {
     parts: Parts,
     /// The length of `line` without its LF and uuid.
     fixed: usize,
-    /// The joined texts of the later lines.
+    /// The joined text of the later lines.
     more: Vec<u8>,
     /// The uuid of the last line, unless `last_uuid` has it.
     last: Vec<u8>,

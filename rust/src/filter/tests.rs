@@ -312,7 +312,7 @@ proptest! {
                 let found = taken(&mut filter, data, max_line);
                 prop_assert_eq!(&found, &expected);
             }
-            // A filter with limited credit merges less, but the texts are the same.
+            // A filter with limited credit merges less, but the text is the same.
             let mut sparing = Filter::new(only, coalesce, level);
             sparing.credit = 0;
             let found = taken(&mut sparing, data, max_line);

@@ -364,7 +364,7 @@ impl<T> Templates<T> {
         family.words = words;
         for (index, template) in members(from) {
             let slot = family.slot(&template.constants, 0);
-            #[allow(clippy::cast_possible_truncation)] // There are at most `MAX`.
+            #[allow(clippy::cast_possible_truncation)] // There are at most `MAX` templates.
             let index = index as u8;
             family.slots[slot] = index;
         }
@@ -376,7 +376,7 @@ struct Search<'s, 'd, T> {
     templates: &'s mut Templates<T>,
     data: &'d [u8],
     from: usize,
-    /// The first gap of the line, if the line begins like those of the last family.
+    /// The first gap of the line, if the line begins like the lines of the last family.
     first: Option<Span>,
 }
 
@@ -411,7 +411,7 @@ impl<T> Operation for Search<'_, '_, T> {
                     continue;
                 }
                 if let Some(fitting) = template.fit(engine, self.data, family, first) {
-                    #[allow(clippy::cast_possible_truncation)] // There are at most `MAX`.
+                    #[allow(clippy::cast_possible_truncation)] // There are at most `MAX` templates.
                     let place = index as u8;
                     family.slots[slot] = place;
                     family.layout = template.layout(fitting);
@@ -492,7 +492,7 @@ impl Family {
             word.map_or(0, |&word| u64::from_le_bytes(word))
         });
         let hash = (one ^ other.rotate_left(32)).wrapping_mul(FACTOR);
-        #[allow(clippy::cast_possible_truncation)] // It is below `SLOTS`.
+        #[allow(clippy::cast_possible_truncation)] // The slot is below `SLOTS`.
         let slot = (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize;
         slot
     }

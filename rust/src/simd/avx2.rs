@@ -156,8 +156,8 @@ impl Bits {
         }
     }
 
-    /// Returns a mask of the escaped bytes: those that follow an odd number of backslashes. `carry` must be 1 if the first byte of this
-    /// block is escaped. The function updates it for the first byte of the next block.
+    /// Returns a mask of the escaped bytes, which follow an odd number of backslashes. `carry` must be 1 if the first byte of this block is
+    /// escaped. The function updates it for the first byte of the next block.
     #[inline(always)]
     fn escaped(&self, carry: &mut u64) -> u64 {
         // This is simdjson's algorithm. Consider a run of backslashes that begins at an odd bit. Adding 1 at its first bit carries through
@@ -203,7 +203,7 @@ impl Ahead {
     }
 }
 
-/// Returns a mask in which bit i is set if an odd number of the bits 0 to i are set. Given the quotes of a block, these are the opening
+/// Returns a mask in which bit i is set if an odd number of the bits 0 to i are set. For the quotes of a block, the mask marks the opening
 /// quotes and the bytes within strings.
 #[inline(always)]
 fn parity(mut bits: u64) -> u64 {

@@ -444,7 +444,8 @@ impl Pen<'_> {
         let mut written = [b'0'; 17];
         let written = written.get_mut(..=places)?;
         for place in written.iter_mut().rev() {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 9.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            // The digit is 0 to 9.
             let digit = (rest % 10) as u8;
             *place = b'0' + digit;
             rest /= 10;
@@ -478,7 +479,7 @@ unsafe fn int(value: i64, to: *mut u8) -> *mut u8 {
         match value {
             0..10 => {
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                // 0 to 9.
+                // The value is 0 to 9.
                 to.write(b'0' + value as u8);
                 to.add(1)
             }
@@ -621,7 +622,7 @@ unsafe fn escape_characters<U: Unit>(mut text: &[U], mut to: *mut u8) -> Option<
         while let Some(block) = text.first_chunk::<WIDTH>() {
             let mut count = WIDTH;
             if block.iter().fold(0, |all, unit| all | unit.number()) < 0x80 {
-                #[allow(clippy::cast_possible_truncation)] // They are below 0x80.
+                #[allow(clippy::cast_possible_truncation)] // The characters are below 0x80.
                 let bytes = block.map(|unit| unit.number() as u8);
                 to.cast::<[u8; WIDTH]>().write_unaligned(bytes);
                 let found = specials::<false>(&bytes);

@@ -89,14 +89,14 @@ struct Pattern<V, T> {
     leaves: Vec<Leaf<V>>,
     /// The indexes in `leaves` of the strings that are holes, in ascending order.
     holes: Vec<usize>,
-    /// The message, and the records and dicts in it. A record comes after the record that contains it.
+    /// The message, and the records and dicts in it. A record follows the record that contains it.
     records: Vec<Record<V>>,
     steps: Vec<Step<V, T>>,
 }
 
 /// The patterns of a reader.
 pub struct Patterns<V, T> {
-    /// The pattern that matched last comes first.
+    /// The first pattern is the one that matched last.
     kept: Vec<Pattern<V, T>>,
     /// The credit for new patterns.
     credit: u32,

@@ -125,7 +125,7 @@ pub enum Sharing {
 /// The last object or array of a field.
 pub struct Part<V> {
     bytes: Vec<u8>,
-    /// The value, and how messages get it. It is kept once the field has the same bytes for the second time.
+    /// The value, and how messages get it. The part keeps the value when the field has the same bytes for the second time.
     value: Option<(V, Sharing)>,
     /// How many objects and arrays contained the value when it was read. If more contain it now, the reader reads it again, because it may
     /// exceed the maximum depth.

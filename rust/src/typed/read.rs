@@ -690,7 +690,8 @@ impl<B: Builder> Reader<B> {
                     Number::Int(value) if may & (may_be::INT | may_be::ANY) != 0 => {
                         self.builder.int(value)?
                     }
-                    #[allow(clippy::cast_precision_loss)] // It is below 2 to the power of 53.
+                    #[allow(clippy::cast_precision_loss)]
+                    // The integer is below 2 to the power of 53.
                     Number::Int(value)
                         if may & may_be::FLOAT != 0 && value.unsigned_abs() < 1 << 53 =>
                     {

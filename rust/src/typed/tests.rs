@@ -110,7 +110,7 @@ fn keys_without_a_field_are_kept_in_their_record() {
         dict([("of", word("é"))]),
     );
     assert_eq!(message(line), expected);
-    // A line that fails half way must not affect the next line.
+    // A line that fails halfway must not affect the next line.
     let mut reader = reader();
     let broken = line.replace("\"s\"", "s");
     let block = format!("{broken}\n{line}\n{broken}\n{line}\n");

@@ -16,7 +16,7 @@ use crate::simd::{Ascii, Output, Pen, Prefix, Words};
 const KEPT_BYTES: usize = 64 * 1024;
 /// The room for a number. The longest, such as `-1.2345678901234567e-300`, have 24 bytes.
 const MAX_NUMBER: usize = 32;
-/// The length of 14 digits and a point. A number with at most this many digits is never half way between two others (see
+/// The length of 14 digits and a point. A number with at most this many digits is never halfway between two others (see
 /// [`write_any_float`]).
 const MAX_UNTIED: usize = 15;
 
@@ -169,7 +169,7 @@ struct Key<K> {
     identity: u64,
     /// A comma, the key in quotes, and a colon: `,"key":`.
     words: Words,
-    #[allow(dead_code)] // It only keeps the key alive: no other string gets its identity.
+    #[allow(dead_code)] // This field only keeps the key alive: no other string gets its identity.
     kept: Option<K>,
 }
 
@@ -189,7 +189,7 @@ impl<K> Keys<K> {
 
     /// Returns the index at which a key is stored if it is kept.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // It is below COUNT.
+    #[allow(clippy::cast_possible_truncation)] // The place is below COUNT.
     fn place(identity: u64) -> usize {
         // Objects are aligned, so the lowest four bits of their addresses are always the same.
         (identity >> 4 ^ identity >> 12) as usize % Self::COUNT
@@ -563,7 +563,7 @@ fn write_any_float(pen: Pen<'_>, value: f64) -> Option<Pen<'_>> {
     write!(written, "{value:e}").ok()?;
     let mut e = written.exponent()?;
     if e > MAX_UNTIED && may_be_tied(value) {
-        // If the float is exactly half way between two decimals of this length, write the decimal with the even last digit, as msgspec
+        // If the float is exactly halfway between two decimals of this length, write the decimal with the even last digit, as msgspec
         // does: 811212085039910.25 becomes 811212085039910.2.
         let mut even = Scratch::default();
         write!(even, "{value:.*e}", e - 2).ok()?;
@@ -594,8 +594,8 @@ fn write_any_float(pen: Pen<'_>, value: f64) -> Option<Pen<'_>> {
     }
 }
 
-/// Returns whether this float may be exactly half way between two decimals of 17 digits or less. Only a float whose exact decimal value has
-/// at most 18 digits can be half way. A float with n binary places has n decimal places, and at least as many digits as `5.powi(n)`.
+/// Returns whether this float may be exactly halfway between two decimals of 17 digits or less. Only a float whose exact decimal value has
+/// at most 18 digits can be halfway. A float with n binary places has n decimal places, and at least as many digits as `5.powi(n)`.
 fn may_be_tied(value: f64) -> bool {
     /// `5.powi(26)` has more than 18 digits.
     const MAX_PLACES: i32 = 25;

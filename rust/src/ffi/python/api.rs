@@ -458,8 +458,8 @@ struct Keys {
     entries: Size,
 }
 
-/// The entries of a dict. An entry is a key and its value; in a dict that may have keys other than strings, the key's hash comes first. The
-/// value of a removed key is null.
+/// The entries of a dict. An entry is a key and its value; in a dict that may have keys other than strings, the key's hash precedes them.
+/// The value of a removed key is null.
 pub struct Entries {
     /// The key of the next entry.
     key: *const Pointer,

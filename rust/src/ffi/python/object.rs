@@ -607,7 +607,7 @@ const LONGEST_CHARACTER: usize = 4;
 /// See `api`. `characters` must be the offset that [`load`](super::api::load) found.
 unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
     let (len, highest) = text.bytes().fold((0, 0), |(len, highest), byte| {
-        // This does not count continuation bytes.
+        // Do not count continuation bytes.
         (len + usize::from(byte & 0xc0 != 0x80), byte.max(highest))
     });
     let most = match highest {

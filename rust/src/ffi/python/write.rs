@@ -141,10 +141,10 @@ struct Fields {
     all: Vec<FieldSlot>,
     /// The slot of the dict with keys that have no field.
     extra: usize,
-    /// The places of the fields that are not [known](Source::is_known), and of `extra`. They are in groups of four, and the last place is
-    /// repeated to fill the last group.
+    /// The places of the fields that are not [known](Source::is_known), and of `extra`. The places are in groups of four, and the last
+    /// place is repeated to fill the last group.
     unknown: Vec<[FieldSlot; 4]>,
-    #[allow(dead_code)] // It only keeps the values alive.
+    #[allow(dead_code)] // This field only keeps the values alive.
     kept: Vec<Object>,
 }
 
@@ -594,7 +594,7 @@ unsafe extern "C" fn encode(
     count: Size,
     names: Pointer,
 ) -> Pointer {
-    // SAFETY: CPython calls this with `count` live positional arguments, followed by those of `names`.
+    // SAFETY: CPython calls this with `count` live positional arguments, followed by the arguments for `names`.
     unsafe {
         if count == 1 && names.is_null() {
             let run = || line(Still::new(*arguments));

@@ -426,7 +426,7 @@ fn numbers_have_as_many_digits_as_they_need() {
         (5e-324, "5e-324"),
         (f64::MAX, "1.7976931348623157e308"),
         (0.1 + 0.2, "0.30000000000000004"),
-        // If a float is exactly half way between two decimals, the writer chooses the decimal with the even last digit.
+        // If a float is exactly halfway between two decimals, the writer chooses the decimal with the even last digit.
         (811_212_085_039_910.0 + 0.25, "811212085039910.2"),
         (2f64.powi(-44), "5.684341886080802e-14"),
         (2f64.powi(-25), "2.9802322387695312e-8"),
