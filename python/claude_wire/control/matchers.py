@@ -1,7 +1,7 @@
 """Compare a hook's matcher with tool names by the CLI's rule.
 
 ``Bash``, ``Edit|Write`` and ``Edit, Write`` are lists of names. The CLI compares names exactly, so ``bash`` does not
-fit any tool. Any other matcher, such as ``mcp__files__.*``, is a regular expression. It fits a name that contains a
+fit any tool. Any other matcher, such as ``mcp__files__.*``, is a regular expression, and fits a name that contains a
 match.
 """
 

@@ -7,7 +7,7 @@ CLI 2.1.331 follows these rules:
 * A foreground task (``is_backgrounded`` is false) belongs to its turn. If a budget ends the turn first, the task
   continues, and no turn follows when it ends.
 * A task that completes or fails starts a turn. A subagent's task (``parent_task_id``) does not, because the CLI reports
-  its end to the subagent.
+  its completion to the subagent.
 * A subagent that the host stops with ``stop_task`` starts a turn (status ``killed`` or ``stopped``). If the host
   interrupts, or a budget is exceeded in a subagent, the CLI stops all subagents, and **no turn and no result follow**.
 """

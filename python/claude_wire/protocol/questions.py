@@ -89,7 +89,7 @@ class Questions:
     """The other side's open questions, and the ids of the last 4,096 settled questions.
 
     Args:
-        remembers: whether to ignore a question that has a settled question's id. If false, it counts as a new question.
+        remembers: whether to ignore a question that has a settled question's id. If false, the question counts as new.
     """
 
     def __init__(self, *, remembers: bool = True) -> None:

@@ -451,7 +451,7 @@ class Run:
                 self.background.settle()
             self._result(message)
         elif isinstance(message, InitMessage):
-            # In a dialect without merging, an agent may send one init when it starts, which does not begin a turn.
+            # In a dialect without merging, an agent may send one init at startup. This init does not begin a turn.
             self._turn = self._announces = self._merges
             self.reason = None
         elif isinstance(message, CommandLifecycleMessage):
