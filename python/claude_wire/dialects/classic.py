@@ -95,7 +95,7 @@ class _Classic(Connection):
         return lines
 
     def from_agent(self, message: Any) -> list[Any]:
-        if _is_question(message):  # a question that cannot be read: the agent is waiting for an answer, so deny the question
+        if _is_question(message):  # a question that cannot be read: the agent waits for an answer, so deny the question
             message = PermissionRequestMessage()
         if not isinstance(message, PermissionRequestMessage):
             return [as_stream_json(message)]
