@@ -38,7 +38,7 @@ pub struct Note {
     pub problem: Problem,
     /// The index of the column, for a surrogate or a misfit.
     pub column: Option<usize>,
-    /// How often it occurred in this line.
+    /// How often the problem occurred in this line.
     pub times: u32,
 }
 

@@ -16,7 +16,7 @@ pub type Slot = u8;
 
 /// The maximum number of keys in a tree. A walk has one bit for each key in a `u64`.
 pub const MAX_SLOTS: usize = 64;
-/// The end of a chain of keys with the same hash.
+/// Marks the end of a chain of keys with the same hash.
 const NONE: u8 = u8::MAX;
 
 /// The wanted keys of an object, at any depth, but not of objects in lists.
@@ -103,7 +103,7 @@ impl Tree {
         slot
     }
 
-    /// Returns the slot of a key of a node, and adds the key if it is new.
+    /// Returns the slot of a node's key, and adds the key if it is new.
     fn key(&mut self, node: usize, name: &[u8]) -> Option<Slot> {
         let new = self.slots;
         let node = &mut self.nodes[node];

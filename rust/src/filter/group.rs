@@ -25,7 +25,7 @@ pub const MAX_OPEN: usize = 64;
 pub struct Groups {
     /// The first `open` groups are open. The closed groups after them are kept to reuse their memory.
     all: Vec<Group>,
-    /// The hashes of the keys of the open groups.
+    /// The hashes of the open groups' keys.
     hashes: Vec<u64>,
     open: usize,
     /// The merged line of the group that was closed last.

@@ -26,9 +26,9 @@ use crate::simd::{run, Engine, Level, Operation};
 /// The result of [`peek_lines`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peeked {
-    /// The number of lines whose kinds were found. As many `ids` were written.
+    /// The number of lines whose kinds were found. This many `ids` were written.
     pub lines: usize,
-    /// The number of different kinds. As many `kinds` were written.
+    /// The number of different kinds. This many `kinds` were written.
     pub kinds: usize,
     /// The total length of these lines in bytes, including their LFs. The next call begins after them.
     pub bytes: usize,

@@ -34,8 +34,8 @@
 //! If the template of this hash does not fit, the line is compared with all others, and the template that it fits gets this hash's slot. A
 //! new template takes an older one's slot, because lines that differ only in `api_message_id` follow each other.
 //!
-//! At most [`MAX`] templates are kept. The next one removes all of them, and lines that recur make new ones. Making a template costs about
-//! as much as a scan, so if hardly any line fits, only one line in eight gets a template ([`Templates::pays`]).
+//! At most [`MAX`] templates are kept. The next new template removes all of them, and recurring lines get new templates. Making a template
+//! costs about as much as a scan, so if hardly any line fits, only one line in eight gets a template ([`Templates::pays`]).
 
 // The operations are inlined into one function per engine, because only this function may use vector instructions.
 #![allow(clippy::inline_always)]

@@ -128,7 +128,7 @@ fn last_block(rest: &[u8]) -> [[u8; WIDTH]; 2] {
     bytes
 }
 
-/// Returns a mask of the bytes of a block that equal `byte`.
+/// Returns a mask of the bytes in a block that equal `byte`.
 #[inline(always)]
 fn equal(engine: Avx2, block: &[__m256i; 2], byte: u8) -> u64 {
     let mask = |bytes| {

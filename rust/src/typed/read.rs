@@ -105,7 +105,7 @@ pub struct Reader<B: Builder> {
     /// The items of unfinished lists and dicts.
     stack: Vec<B::Value>,
     scratch: Vec<u8>,
-    /// The number of lists and dicts made so far. If it grows while the reader reads a value, messages must not share the value.
+    /// The number of lists and dicts made so far. If this number grows while the reader reads a value, messages must not share the value.
     changeable: usize,
     /// The number of objects with an unknown tag made so far.
     unknown: usize,

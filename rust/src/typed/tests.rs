@@ -1,4 +1,4 @@
-//! Tests of the pass with plain values instead of Python's objects: which messages the pass makes, and which lines fall through.
+//! Tests of the reader with plain values instead of Python's objects: which messages the reader makes, and which lines fall through.
 
 use std::rc::Rc;
 
@@ -555,7 +555,7 @@ fn similar_dicts_get_their_own_strings() {
     }
 }
 
-/// Generates JSON that this pass reads: whole numbers with at most 18 digits, and finite floats.
+/// Generates JSON that the reader can read: whole numbers with at most 18 digits, and finite floats.
 fn values() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         Just(Json::Null),
