@@ -573,7 +573,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: waited(lambda: into(open_process(["/nosuch/claude"]))),
         CLINotFoundError,
-        "there is no program '/nosuch/claude'; correct ClaudeOptions(cli_path=...), or leave it out to search for the CLI",
+        "there is no program '/nosuch/claude'; correct the first argument of the command",
+    ),
+    (
+        lambda: waited(lambda: into(open_session(["no-such-program", "agent"]))),
+        CLINotFoundError,
+        "there is no program 'no-such-program' in PATH; correct the first argument of the command, or write the program's whole path: the programs of a virtual environment are in PATH only while it is active",
     ),
     (
         lambda: waited(lambda: into(open_session(ClaudeOptions(cli_path="/nosuch/claude")))),

@@ -40,7 +40,7 @@ _STDERR = DrainOptions(keep_last=STDERR_TAIL_BYTES)
 
 
 class Settings(NamedTuple):
-    """The checked arguments of :func:`open_process`."""
+    """The checked arguments of :func:`open_process`, and the source of the program's name."""
 
     argv: list[str]
     cwd: StrPath | None
@@ -50,6 +50,8 @@ class Settings(NamedTuple):
     output: DrainOptions
     grace: float
     start_new_session: bool
+    #: True if the program is the ``cli_path`` of :class:`~claude_wire.ClaudeOptions`.
+    has_cli_path: bool = False
 
 
 class Child:
@@ -241,11 +243,17 @@ def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundErro
         return FileNotFoundError(error.errno, "the working directory (cwd) does not exist", error.filename)
     if os.path.exists(os.path.join(settings.cwd or "", program)):
         return CLINotFoundError(f"{program!r} cannot be run: the interpreter in its first line does not exist")
-    where = "" if os.path.dirname(program) else " in PATH"
-    return CLINotFoundError(
-        f"there is no program {program!r}{where}; correct ClaudeOptions(cli_path=...), or leave it out to search for "
-        "the CLI"
-    )
+    in_path = not os.path.dirname(program)
+    if settings.has_cli_path:
+        advice = "correct ClaudeOptions(cli_path=...), or leave it out to search for the CLI"
+    elif in_path:
+        advice = (
+            "correct the first argument of the command, or write the program's whole path: the programs of a virtual "
+            "environment are in PATH only while it is active"
+        )
+    else:
+        advice = "correct the first argument of the command"
+    return CLINotFoundError(f"there is no program {program!r}{' in PATH' if in_path else ''}; {advice}")
 
 
 # --- processes that nobody closed -------------------------------------------------------------------------------------

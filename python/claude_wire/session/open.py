@@ -190,6 +190,9 @@ def open_session(
         grace=grace,
         start_new_session=start_new_session,
     )
+    if isinstance(options, ClaudeOptions) and options.cli_path is not None:
+        exchange = exchange_of(process)
+        exchange.settings = exchange.settings._replace(has_cli_path=True)
     return _ProcessSession(process, initialize or InitializeRequest(), dialect=spoken, **session)
 
 
