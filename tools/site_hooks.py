@@ -1,7 +1,7 @@
 """Hooks for mkdocs: they add the message classes of a module to the reference, each with a table of its fields.
 
-They also replace a mark such as ``<!-- generated: scenarios -->`` by tables or lists that follow from code or data, and
-Sphinx roles in docstrings, such as ``:class:`~claude_wire.Decoder```, by the plain name.
+They also replace each :data:`MARK` by tables or lists that follow from code or data, and Sphinx roles in docstrings,
+such as ``:class:`~claude_wire.Decoder```, by the plain name.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ WITH_FIELDS = ("claude_wire.messages", "claude_wire.transcripts", "claude_wire_k
 #: A role such as ``:class:`~claude_wire.Decoder``` after Markdown has converted it to HTML.
 ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):<code>(~?)(?:!?)([\w.]+)</code>")
 
+#: The paragraph that a reader of the Markdown sees in place of a generated part. The last words are the part's name.
+MARK = re.compile(r"^\*Only the site shows this part \(`make docs`\): (.+)\.\*$", re.M)
+
 #: Name in a mark -> function that returns the Markdown that replaces the mark.
 GENERATED: dict[str, Callable[[], str]] = {
     "kinds of messages": lambda: generate.kinds_of_messages(ROOT),
@@ -69,7 +72,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         paths = [f"::: {found[1]}.{name}" for name in public_names(found[1])]
         return "\n\n".join(path for path in paths if f"{path}\n" not in markdown)
 
-    markdown = re.sub(r"^<!-- generated: (.+) -->$", lambda found: GENERATED[found[1]](), markdown, flags=re.M)
+    markdown = MARK.sub(lambda found: GENERATED[found[1]](), markdown)
     markdown = re.sub(r"^::: (\S+)\.\{([^}]*)\}$", listed, markdown, flags=re.M)
     markdown = re.sub(r"^::: (\S+)\.\*$", entries, markdown, flags=re.M)
     return re.sub(r"^::: (\S+)\.(\w+)$", _with_fields, markdown, flags=re.M)

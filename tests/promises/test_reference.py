@@ -13,7 +13,7 @@ from all_sessions import REQUIRED
 from claude_wire import AssistantMessage
 from claude_wire.columns.tables import TableName, columns_of
 from folders import ROOT
-from site_hooks import GENERATED, on_page_markdown
+from site_hooks import GENERATED, MARK, on_page_markdown
 
 #: Modules whose ``__all__`` lists public names.
 PACKAGES = [
@@ -91,9 +91,9 @@ def test_what_an_editor_shows_of_a_field_stands_in_the_table_of_its_class() -> N
 
 def test_each_mark_on_a_page_becomes_what_the_site_generates_and_each_part_has_its_mark() -> None:
     pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md")]
-    marks = re.findall(r"^<!-- generated: (.+) -->$", "\n".join(pages), re.M)
+    marks = MARK.findall("\n".join(pages))
     assert sorted(marks) == sorted(GENERATED)
-    assert [page for page in map(on_page_markdown, pages) if "<!-- generated" in page] == []
+    assert [page for page in map(on_page_markdown, pages) if "Only the site shows" in page] == []
 
 
 def test_the_page_of_columns_has_each_column_of_each_table() -> None:
