@@ -165,6 +165,16 @@ def exists(pid: int) -> bool:
     return os.path.exists(f"/proc/{pid}")
 
 
+def heed_hangups() -> None:
+    """Before the start of a child, make SIGHUP end the child, even if the tests run under ``nohup``."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def ignore_hangups() -> None:
+    """Before the start of a child, make the child ignore SIGHUP, as ``nohup`` does."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait, without an event loop, until another thread or process makes the condition true."""
     until = time.monotonic() + seconds

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from claude_wire_kit.commands.shared import signals
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.options import PASSES_FLAGS, takes_json
@@ -18,7 +19,7 @@ from claude_wire_kit.conform.running import Expected, Outcome, Runner
 from claude_wire_kit.conform.scenarios import SCENARIOS
 from claude_wire_kit.terminal.columns import printed, terminal_width
 
-#: Maximum number of seconds until Python notices Ctrl-C.
+#: Maximum number of seconds until Python notices a signal.
 SIGNAL_SECONDS = 0.5
 
 
@@ -70,20 +71,21 @@ def conform(
     runner = Runner(command, timeout, _read(expect) if expect is not None else None, keep)
     outcomes: list[Outcome] = []
     pool = ThreadPoolExecutor(jobs)
-    try:
-        for running in [pool.submit(runner.run, scenario) for scenario in chosen]:
-            while not running.done():
-                # Python does not notice a Ctrl-C that arrives just before a wait, so no wait is long.
-                wait([running], SIGNAL_SECONDS)
-            outcomes.append(outcome := running.result())
-            if not as_json:
-                printed([*in_words(outcome), ""], terminal_width())
-    except OSError as error:
-        raise Failure(f"{display_name(error.filename or command[0])}: {error.strerror}") from error
-    finally:  # also after Ctrl-C
-        pool.shutdown(wait=False, cancel_futures=True)
-        runner.kill()
-        pool.shutdown()
+    with signals.unwound():
+        try:
+            for running in [pool.submit(runner.run, scenario) for scenario in chosen]:
+                while not running.done():
+                    # Python does not notice a signal that arrives just before a wait, so no wait is long.
+                    wait([running], SIGNAL_SECONDS)
+                outcomes.append(outcome := running.result())
+                if not as_json:
+                    printed([*in_words(outcome), ""], terminal_width())
+        except OSError as error:
+            raise Failure(f"{display_name(error.filename or command[0])}: {error.strerror}") from error
+        finally:  # also after a signal
+            pool.shutdown(wait=False, cancel_futures=True)
+            runner.kill()
+            pool.shutdown()
     if as_json:
         print_json(report_as_json(command, outcomes))
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import signal
 import sys
 import tempfile
 import threading
@@ -72,7 +71,7 @@ def serve(config: str | None, folder: str | None, listen: str, port: int, demo: 
     if demo and (config or folder):
         raise click.UsageError("--demo uses its own configuration and folder: leave out --config and --folder")
     if demo:
-        with _unwound(), tempfile.TemporaryDirectory(prefix="claude-wire-") as own, _supervised(own) as state:
+        with signals.unwound(), tempfile.TemporaryDirectory(prefix="claude-wire-") as own, _supervised(own) as state:
             settings = _demo_config(Path(own) / "shop")
             with failures():
                 anyio.run(_begin_demo, state, settings)
@@ -131,26 +130,6 @@ async def _begin_demo(state: StateFolder, config: Config) -> None:
     service = Service(connect(state.path), config)
     info = await service.create("demo", "", "The shop is one cent off")
     await service.prompt(info.id, GREETING, None)
-
-
-@contextmanager
-def _unwound() -> Generator[None]:
-    """Make SIGTERM and SIGHUP raise SystemExit in this block, so its context managers terminate their processes."""
-
-    def leave(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_IGN)
-        sys.exit(128 + number)
-
-    def hang_up(number: int, _: object) -> None:
-        signal.raise_signal(signal.SIGTERM)  # uvicorn handles SIGTERM, but not SIGHUP
-
-    handlers = {signal.SIGTERM: leave, signal.SIGHUP: hang_up}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from children import exists, wait_until
+from children import exists, heed_hangups, wait_until
 from claude_wire.errors import CLINotFoundError
 from claude_wire.process.options import ClaudeOptions
 from claude_wire_kit.commands import serve as serve_module
@@ -35,7 +35,7 @@ def serving(
     """Start the service. Yield the process, an HTTP client with the token, and the path of the token file."""
     command = [sys.executable, "-m", "claude_wire_kit", "serve", "--port=0", *arguments]
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_hangups
     ) as process:
         assert process.stdout is not None
         try:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from children import wait_until
+from children import heed_hangups, ignore_hangups, wait_until
 from claude_wire_kit.commands.app import COMMANDS, cli
 from claude_wire_kit.commands.shared.signals import FILTERS
 from shown import RUNNER
@@ -143,7 +143,6 @@ def test_a_command_without_an_output_writes_nothing_and_succeeds(commands: Comma
 
 
 def test_a_terminal_that_is_closed_ends_a_supervisor_with_all_that_it_has(commands: Commands) -> None:
-    # nohup makes processes ignore SIGHUP, and the tests themselves may run under nohup.
     with started(commands, "supervisor", "start", "--foreground", preexec_fn=heed_hangups) as process:
         wait_until((commands.folder / "supervisor.json").exists)
         commands.create(lines=1)
@@ -158,14 +157,6 @@ def test_a_supervisor_under_nohup_outlives_its_terminal(commands: Commands) -> N
         process.send_signal(signal.SIGHUP)
         assert is_ignored(process.pid, signal.SIGHUP)
         assert commands.sessions() == []
-
-
-def heed_hangups() -> None:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-def ignore_hangups() -> None:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from children import wait_until
+from children import heed_hangups, ignore_hangups, wait_until
 from claude_wire.testing import Recording
 from claude_wire_kit.commands.app import cli
 from claude_wire_kit.conform.scenarios import SCENARIOS
@@ -156,13 +156,24 @@ def test_what_is_kept_is_a_recording(tmp_path: Path) -> None:
     assert b"".join(step.data for step in recording.steps if step.direction == "out") == recording.stdout
 
 
-def test_an_interrupt_ends_host_and_agent(tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
+def test_a_signal_ends_host_and_agent(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    pids, temporary = tmp_path / "pids", tmp_path / "temporary"
+    temporary.mkdir()
     host = ["sh", "-c", f'echo $$ > "{pids}"; exec sleep 100']
     command = [sys.executable, "-m", "claude_wire_kit", "conform", "--only", "prompt", "--", *host]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not (pids.exists() and pids.read_text().strip()):
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    nothing, environment = subprocess.DEVNULL, {**os.environ, "TMPDIR": str(temporary)}
+    process = subprocess.Popen(command, env=environment, stdout=nothing, stderr=nothing, preexec_fn=heed_hangups)
+    wait_until(lambda: pids.exists() and bool(pids.read_text().strip()))
+    process.send_signal(number)
+    assert process.wait(30) == code
     assert not is_alive(int(pids.read_text()))
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_hangup_under_nohup_is_ignored() -> None:
+    """The host sends SIGHUP to its parent, which runs on, and reports the host's verdict."""
+    command = [sys.executable, "-m", "claude_wire_kit", "conform", "--only", "prompt", "--"]
+    hosts = ["sh", "-c", 'kill -HUP $PPID; exec "$@"', "sh", *HOST]
+    done = subprocess.run([*command, *hosts], capture_output=True, check=False, preexec_fn=ignore_hangups)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,4 +1,4 @@
-"""Set how the whole command handles SIGPIPE and SIGCHLD.
+"""Set how the command handles SIGPIPE, SIGCHLD, SIGTERM and SIGHUP.
 
 A process gets SIGPIPE when it writes to a pipe or a socket whose reader has exited:
 
@@ -10,6 +10,9 @@ A process gets SIGPIPE when it writes to a pipe or a socket whose reader has exi
 The command resets SIGCHLD to its default handling. It may have inherited an ignored SIGCHLD from the program that
 started it. Then the kernel would free the pid of each child when the child exits, and a signal to this pid might hit
 another process.
+
+SIGTERM and SIGHUP would terminate Python without running its context managers. A command that starts processes or makes
+temporary files runs in the block of :func:`unwound`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 
 #: The filters: commands without child processes and connections.
 FILTERS = frozenset(("check", "export", "search", "sessions", "stats", "usage", "view"))
@@ -40,6 +44,35 @@ def set_before_command() -> None:
 def set_for_command(command: str) -> None:
     if _is_program and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL if command in FILTERS else signal.SIG_IGN)
+
+
+@contextmanager
+def unwound() -> Generator[None]:
+    """Make SIGTERM and SIGHUP raise SystemExit in this block, so its context managers can clean up.
+
+    The exit code is 143. A second signal is ignored. If SIGHUP is ignored at the start, as with ``nohup``, it stays
+    ignored.
+    """
+
+    def leave(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    def hang_up(number: int, _: object) -> None:
+        signal.raise_signal(signal.SIGTERM)  # uvicorn handles SIGTERM, but not SIGHUP
+
+    if not _is_program or not hasattr(signal, "SIGHUP"):  # not on Windows
+        yield
+        return
+    handlers = {signal.SIGTERM: leave}
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        handlers[signal.SIGHUP] = hang_up
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def announce(line: str) -> None:
