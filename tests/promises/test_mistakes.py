@@ -205,6 +205,11 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         "use `async with`; in code without async, use claude_wire.sync.open_session",
     ),
     (
+        lambda: waited(lambda: open_session(["agent"])),
+        TypeError,
+        "use `async with open_session(...) as session`, not `await`",
+    ),
+    (
         lambda: waited(lambda: into(sync.open_session(["agent"]))),
         TypeError,
         "use `with`; in async code, use claude_wire.open_session",

@@ -257,7 +257,10 @@ class _ProcessSession(Session):
             await self._reading.skip_to_end(GRACE_SECONDS)
             raise
 
-    if not TYPE_CHECKING:  # a type checker must see that a session has no `with`
+    if not TYPE_CHECKING:  # a type checker must see that a session supports neither `with` nor `await`
+
+        def __await__(self) -> None:
+            raise TypeError("use `async with open_session(...) as session`, not `await`")
 
         def __enter__(self) -> None:
             raise TypeError("use `async with`; in code without async, use claude_wire.sync.open_session")
