@@ -273,7 +273,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: MessageStream("stdout.ndjson"),
         TypeError,
-        "MessageStream takes a descriptor, an asyncio.StreamReader, an anyio byte stream or an asynchronous iterable of bytes, not str",
+        "MessageStream takes a descriptor, a file object, a socket, an asyncio.StreamReader, an anyio byte stream or an asynchronous iterable of bytes, not str; to read a file by its path, use read(path)",
+    ),
+    (
+        lambda: MessageStream(io.BytesIO(b"{}")),
+        TypeError,
+        "MessageStream takes a descriptor, a file object, a socket, an asyncio.StreamReader, an anyio byte stream or an asynchronous iterable of bytes, not BytesIO",
     ),
     (
         lambda: MessageStream(lines(), dict),
