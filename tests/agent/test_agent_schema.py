@@ -137,7 +137,8 @@ def test_without_the_library_it_says_what_to_install(
     missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    fails({}, 'ImportError: a host\'s JSON schema needs jsonschema: pip install "jsonschema>=4.18"', capsys)
+    advice = "install the extra 'agent' of claude-wire, or: pip install \"jsonschema>=4.18\""
+    fails({}, f"ImportError: a host's JSON schema needs jsonschema: {advice}", capsys)
 
 
 def test_an_agent_without_a_schema_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,21 +136,28 @@ def test_what_is_read_in_more_than_one_way_is_refused(line: str, reason: str, fe
 # --- The advice for a missing optional package ------------------------------------------------------------------------
 
 
-def test_the_advice_is_a_command_that_works_without_claude_wire_on_an_index() -> None:
-    assert install_extra("otel") == 'pip install "opentelemetry-api>=1.28"'
-    assert "claude-wire" not in install_extra("serve", distribution="claude-wire-kit")
-
-
-def test_each_package_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        metadata, "requires", lambda _: [f"pyarrow>=17; extra == '{name}'" for name in ("ray", "export")]
+def test_the_advice_names_the_extra_and_a_command_that_needs_no_index_with_claude_wire() -> None:
+    assert install_extra("otel") == (
+        "install the extra 'otel' of claude-wire, or: pip install \"opentelemetry-api>=1.28\""
     )
-    assert install_extra("ray", "export") == 'pip install "pyarrow>=17"'
+    _, command = install_extra("serve", distribution="claude-wire-kit").split("pip install ")
+    assert "claude-wire" not in command
 
 
-def test_the_marker_of_a_python_version_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata, "requires", lambda _: ["tomli>=2; python_version < '3.11' and extra == 'serve'"])
-    assert install_extra("serve") == "pip install \"tomli>=2; python_version < '3.11'\""
+@pytest.mark.parametrize("marker", ["python_version < '3.11'", "(python_version < '3.11')"])
+@pytest.mark.parametrize(("version", "packages"), [((3, 10), '"tomli>=2" "uvicorn>=1"'), ((3, 11), '"uvicorn>=1"')])
+def test_a_requirement_for_older_pythons_is_left_out(
+    version: tuple[int, int], packages: str, marker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requirements = [f"tomli>=2; {marker} and extra == 'serve'", "uvicorn>=1; extra == 'serve'"]
+    monkeypatch.setattr(metadata, "requires", lambda _: requirements)
+    monkeypatch.setattr(sys, "version_info", version)
+    assert install_extra("serve") == f"install the extra 'serve' of claude-wire, or: pip install {packages}"
+
+
+def test_another_marker_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "requires", lambda _: ["uvloop>=1; sys_platform == 'linux' and extra == 'serve'"])
+    assert install_extra("serve").endswith("pip install \"uvloop>=1; sys_platform == 'linux'\"")
 
 
 def test_a_package_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -295,7 +295,9 @@ def test_export_asks_for_it_and_writes_nothing(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "in").mkdir()
     result = RUNNER.invoke(cli, ["export", str(tmp_path / "in"), "-o", str(tmp_path / "out")])
     assert result.exit_code == 2
-    assert result.output == 'Error: this needs pyarrow: pip install "pyarrow>=17"\n'
+    assert result.output == (
+        "Error: this needs pyarrow: install the extra 'export' of claude-wire-kit, or: pip install \"pyarrow>=17\"\n"
+    )
     assert not (tmp_path / "out").exists()
 
 
