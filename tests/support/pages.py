@@ -118,7 +118,7 @@ def _trimmed(text: str) -> str:
 
 
 class Scene:
-    """The folder in which a page's blocks run. It has recordings, a stand-in for the CLI, examples/ and protocol/."""
+    """The folder in which a page's blocks run. It has recordings, a stand-in for the CLI, and parts of the clone."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -129,7 +129,8 @@ class Scene:
         sessions.unpack("two_folders", folder)
         for name in ("examples", "benches"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "protocol").symlink_to(ROOT / "protocol")
+        for name in ("protocol", "tests"):
+            (folder / name).symlink_to(ROOT / name)
 
     def play(self, recording: str) -> None:
         """Make this recording play the CLI for the following blocks."""
