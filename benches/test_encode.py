@@ -131,7 +131,7 @@ def test_encode_each(contest: Contest, kind: str, claim: float | None) -> None:
 
 
 def test_round_trip(contest: Contest) -> None:
-    """Decode chunks of 64 KiB and encode the messages again, as a relay that inspects each message."""
+    """Decode chunks of 64 KiB and encode the messages again, as a relay that inspects each message does."""
     chunks = workloads.chunks(workloads.deltas()) * 10
 
     def ours() -> None:

@@ -82,5 +82,5 @@ def renamed_folders() -> list[str]:
 
 
 def output(*command: str) -> str:
-    """Run a program and return its standard output. The program writes errors to our standard error."""
+    """Run a program and return its standard output. Its standard error goes to ours."""
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout

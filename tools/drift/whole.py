@@ -1,4 +1,4 @@
-"""The fields of messages whose numbers are always integers, and why.
+"""The message fields whose numbers are always integers, and why.
 
 TypeScript and recordings do not show whether a number can be a fraction, so this list does. A field that is an ``int``
 in the message classes must be listed here, and only if a fraction makes no sense for it. Measurements (times, memory,

@@ -96,7 +96,7 @@ def export(
     made = _make(parent)
     unfinished = None
     try:
-        # Cut the name, because the temporary name is longer, and a name may have at most 255 bytes.
+        # Truncate the name: the temporary name is longer, and file names are limited to 255 bytes.
         unfinished = tempfile.mkdtemp(prefix=f".{name[:40]}.", suffix=".partial", dir=parent)
         write = _Writer(unfinished, format, zone if by_day else None, within)
         with ThreadPoolExecutor(jobs) as pool:

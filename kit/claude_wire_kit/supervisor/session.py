@@ -249,7 +249,7 @@ class _CliChunks:
         self.failure: Exception | None = None
 
     def begin(self, attached: Attached) -> None:
-        """Start receiving after the supervisor's answer."""
+        """Start receiving lines, once the supervisor has answered."""
         self._lines = SupervisorLines(attached.after, attached.line, attached.ended, attached.mark)
 
     @property

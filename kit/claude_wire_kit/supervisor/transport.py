@@ -90,7 +90,7 @@ class SocketTransport:
             try:
                 connection.connect(self._path)
                 break
-            except BlockingIOError:  # the queue of its socket is full
+            except BlockingIOError:  # its socket's queue is full
                 await sleep(AGAIN_SECONDS)
         require_own(connection)
         self.chunks = open_source(connection.fileno(), DrainOptions())

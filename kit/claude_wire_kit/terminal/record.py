@@ -115,7 +115,7 @@ class Recorder:
         self._write_order("in", chunk, self._seconds(at))
 
     def stderr(self, text: str | bytes) -> None:
-        """Record the CLI's standard error: a line without its line feed (str), or bytes."""
+        """Record output from the CLI's standard error: a line as a str, without its line feed, or raw bytes."""
         if isinstance(text, str):
             text = text.encode("utf-8", "backslashreplace") + b"\n"
         self._write("stderr.txt", text)

@@ -137,7 +137,7 @@ def last_of(events: Sequence[Event], count: int) -> tuple[Batch, Place | None]:
 
 
 class RawEvent(Event):
-    """One of the CLI's lines as an event. ``json`` is the line, which might not be JSON."""
+    """A line from the CLI, as an event. ``json`` is the raw line, which may not be valid JSON."""
 
     @property
     def websocket(self) -> str:

@@ -311,11 +311,13 @@ class Feed:
             )
 
     async def follow(self, after: EventId | None, last: int = 0) -> AsyncGenerator[Batch | Signal]:
-        """Yield the events after an id, or all events, then each new event. Ends when the feed ends, or with a ``cut``.
+        """Yield the events after an id, or all events, and then new events as they arrive.
+
+        Ends when the feed ends, or after the event ``cut``.
 
         Args:
             after: an id that passed :meth:`check`; None for all events.
-            last: without an id, begin with this many of the latest events; 0 for all.
+            last: if there is no id, begin with this many of the latest events; 0 for all.
 
         Raises:
             SupervisorError: older events cannot be read.

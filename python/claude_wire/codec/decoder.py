@@ -367,7 +367,7 @@ class Decoder(Generic[T]):
         return InvalidLine(head, line_number, offset, reason, length, kind)
 
     def _without_invalid(self) -> list[T]:
-        """Raise for the first invalid line, or call ``on_invalid`` for each, and return the messages.
+        """Return the messages. Pass each invalid line to ``on_invalid``; without it, raise for the first invalid line.
 
         After an exception, the next call continues with the following message.
         """

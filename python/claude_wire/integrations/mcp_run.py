@@ -108,7 +108,7 @@ class Run:
         self._send = send
         # The previous run, which may still be ending, or None.
         self._before = before
-        # Set, except between `initialize` and `notifications/initialized` of the client.
+        # Set, except between the client's `initialize` and its `notifications/initialized`.
         self._initialized = Event()
         self._initialized.set()
         # Messages that the server has not read yet.

@@ -66,7 +66,7 @@ class Exchange:
         self.run: Run = Run()
         #: The last result that was decoded: typed or a dict, depending on the decoder. None before the first.
         self.last_result: Any = None
-        # True after ended() checked how the process exited. A second call raises nothing.
+        # True once ended() has checked how the process exited, so that a second call does not raise.
         self._checked_end = False
 
     def start(self) -> Child:

@@ -275,7 +275,7 @@ class Run:
     def unfinished_turn(self) -> str:
         """Describe where in a turn the output would end if it ended now; empty between turns.
 
-        At the end of a recorded session, this is not empty exactly if the recording was cut off.
+        At the end of a recorded session, the result is not empty if the recording was cut off, and only then.
         """
         if self._turn:
             return "in the middle of a turn"

@@ -39,7 +39,7 @@ _log = logging.getLogger("claude_wire")
 
 
 class Reading:
-    """Takes messages from a router, and updates the state of the run and of the callbacks."""
+    """Takes messages from a router and updates the state of the run and its callbacks."""
 
     def __init__(self, router: Router, control: Control, process: Process[Any] | None) -> None:
         self._protocol = control.protocol

@@ -58,7 +58,7 @@ class Adapter(Protocol):
         ...
 
     def adapt(self, batch: list[Any]) -> list[Any]:
-        """Translate decoded messages. Called once with each message."""
+        """Translate a batch of decoded messages. Each message is in one batch."""
         ...
 
 

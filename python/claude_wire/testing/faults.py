@@ -77,7 +77,7 @@ class Stall(_Checked):
 
 @dataclass(frozen=True)
 class GarbageLine:
-    """Write a line that is not JSON before line ``before_line`` (1 is the first; one past the last is the end).
+    """Write a line that is not JSON before line ``before_line``: 1-based, or one past the last line to append it.
 
     ``data`` is the line without its line feed.
     """

@@ -111,7 +111,7 @@ pub struct Filter {
     pub merged: u64,
 }
 
-/// What to do with a clear line.
+/// Whether to keep, skip or merge a line whose kind is clear.
 #[derive(Clone, Copy, Debug)]
 enum Verdict {
     Skip,

@@ -48,9 +48,9 @@ pub struct Stats {
 /// How to treat a UTF-8 byte order mark (EF BB BF) at the very start of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bom {
-    /// Skip it. The first line then begins at offset 3.
+    /// Skip the mark. The first line then begins at offset 3.
     Skip,
-    /// Leave it in the first line, like any other bytes.
+    /// Keep the mark as part of the first line.
     Keep,
 }
 

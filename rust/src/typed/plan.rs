@@ -115,7 +115,7 @@ pub struct Plan<V, C> {
     pub classes: Vec<Class<C>>,
     /// The kinds of values. The first is [`ANY`].
     pub kinds: Vec<Kind<V>>,
-    /// The fields of all classes.
+    /// The fields of all classes, one class after the other; see [`Shape::fields`].
     pub fields: Vec<Field>,
     /// The classes of lines. If empty, each line becomes a dict.
     pub tops: Vec<Top>,

@@ -134,7 +134,7 @@ fn a_remembered_value_cannot_exceed_the_maximum_depth() {
         }
         value = format!("{}{{\"{key}\":{value}}}{}", "[".repeat(40), "]".repeat(40));
     }
-    // If fewer lists and dicts surround the value than last time, the reader shares it. If more do, the reader reads it again.
+    // The reader shares the remembered value at the same nesting depth or above. Deeper, it reads the value again.
     let part = format!("{}{}", "[".repeat(60), "]".repeat(60));
     let line = |depth: usize| {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));

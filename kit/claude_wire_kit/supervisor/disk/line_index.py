@@ -43,7 +43,7 @@ class LineIndex(msgspec.Struct, array_like=True, frozen=True):
     offsets: _Numbers
 
     def is_of(self, descriptor: int) -> bool:
-        """Return True if an open file still has the size and mtime of this index."""
+        """Return True if an open file still has the size and mtime recorded in this index."""
         status = os.fstat(descriptor)
         return (status.st_size, status.st_mtime_ns) == (self.size, self.modified)
 

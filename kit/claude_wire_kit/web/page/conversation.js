@@ -210,7 +210,7 @@ export class Conversation {
     text.count.textContent = event.redacted || !length ? "(not shown)" : `${length.toLocaleString("en")} characters`;
   }
 
-  /** Append a piece to unfinished text. Above MAX_ANSWER, only count the characters. */
+  /** Append a piece to the unfinished text. Past MAX_ANSWER, only count its characters. */
   write(text, piece) {
     text.entry.classList.add("live");
     const shown = cutAt(piece, Math.max(0, MAX_ANSWER - text.length));

@@ -553,7 +553,7 @@ class SetHasSubscribersRequest(
 ):
     """Tells the CLI whether someone is watching the output.
 
-    The CLI ignores this request unless environment variables made the CLI hold back stream events.
+    The CLI ignores this request unless environment variables tell it to hold back stream events.
     """
 
     has_subscribers: bool | None = null()

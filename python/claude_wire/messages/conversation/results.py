@@ -474,7 +474,7 @@ class RateLimitError(ApiError):
 
 
 class MaxTurnsError(TurnError):
-    """The turn reached the limit on the number of turns (``--max-turns``)."""
+    """The run stopped because it reached the turn limit (``--max-turns``)."""
 
     _remedy = "allow more with ClaudeOptions(max_turns=...), or go on with another prompt"
 

@@ -85,7 +85,7 @@ impl Tags {
 fn tags_of(line: &[u8]) -> Option<Tags> {
     let start = if line.starts_with(BOM) { BOM.len() } else { 0 };
     let found = run(Level::Fast, ScanLine(line, start));
-    // After an LF that is not the last byte, more lines follow. The fallback returns the kind without tags.
+    // An LF before the last byte means that more lines follow. For such data, the fallback returns the kind without tags.
     if found.end == line.len() {
         Tags::of(line, &found.kind)
     } else {
