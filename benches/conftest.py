@@ -1,9 +1,9 @@
 """The fixture ``contest``, which a bench uses to compare claude_wire (the subject) with other packages (the peers).
 
 A machine's speed changes by tens of percent from minute to minute, so the benches claim ratios, not times. In each
-round every peer does the job once, and then the subject does it; the round gives one ratio of their times for each peer. The
-table shows the median of the ratios, the lowest and the highest. pytest-benchmark keeps the times of the subject, so
-``--benchmark-compare`` and ``--benchmark-autosave`` work as usual.
+round every peer does the job once, and then the subject does it; the round gives one ratio of their times for each
+peer. The table shows the median of the ratios, the lowest and the highest. pytest-benchmark keeps the times of the
+subject, so ``--benchmark-compare`` and ``--benchmark-autosave`` work as usual.
 
 A run of all benches, with all rounds and all peers, also writes two pages of docs/ and their charts.
 """

@@ -267,8 +267,8 @@ _SPECIFIC = {name for cls in get_args(HookSpecificOutput) for name in cls.__stru
 def ineffective(output: HookOutput | AsyncHookOutput | dict[str, Any]) -> str:
     """Describe the first part of a hook's output that the CLI would ignore, and the remedy. Empty if there is none.
 
-    Without this check, a hook that makes a mistake in denying a tool would allow the tool. An :class:`UnknownObject` is not checked,
-    because a later CLI may support it.
+    Without this check, a hook that makes a mistake in denying a tool would allow the tool. An :class:`UnknownObject`
+    is not checked, because a later CLI may support it.
     """
     given: dict[str, Any] = output if isinstance(output, dict) else asdict(output)
     misplaced = sorted(_SPECIFIC & given.keys())
