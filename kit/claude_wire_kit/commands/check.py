@@ -14,7 +14,7 @@ from claude_wire.transcripts import LineDialect
 from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.options import takes_json
 from claude_wire_kit.commands.shared.progress import Progress
-from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, several_sources
+from claude_wire_kit.commands.shared.sources import display_name, known_size, note_no_messages, pieces, several_sources
 from claude_wire_kit.survey.check import Summary, Survey
 from claude_wire_kit.survey.report import invalid_as_json, invalid_as_text, summary_as_json, summary_as_text
 from claude_wire_kit.terminal.output import Output
@@ -43,6 +43,8 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     The keys of --json are on the page "Use the command" of the documentation.
     """
     total = check_as_json(files) if as_json else _check_as_text(files)
+    if total.invalid and not total.messages:
+        note_no_messages()
     if total.invalid:
         click.get_current_context().exit(1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -10,9 +11,10 @@ from typing import Any, NoReturn, TypeVar, cast, get_args
 
 import click
 
+from claude_wire import InvalidLine, read
 from claude_wire.testing import Fault, Recording, Replay, Writes, faults
 from claude_wire_kit.commands.shared.failure import Failure
-from claude_wire_kit.commands.shared.sources import Unreadable, display_name
+from claude_wire_kit.commands.shared.sources import Unreadable, display_name, note_no_messages
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -109,6 +111,9 @@ def replay(
         recorded = Recording.load(recording)
     except (OSError, ValueError) as error:
         raise Unreadable(recording, (isinstance(error, OSError) and error.strerror) or str(error)) from error
+    lines = read(io.BytesIO(recorded.stdout), dict)
+    if recorded.stdout.strip() and all(isinstance(line, InvalidLine) for line in lines):
+        note_no_messages()
     try:
         play = Replay(recorded, speed=speed, writes=writes, faults=_ordered(context), wait=wait)
         if script is None:

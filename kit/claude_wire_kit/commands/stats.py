@@ -13,7 +13,14 @@ from claude_wire.support import one_line
 from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.options import takes_json
 from claude_wire_kit.commands.shared.progress import Progress
-from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, recognised, several_sources
+from claude_wire_kit.commands.shared.sources import (
+    display_name,
+    known_size,
+    note_no_messages,
+    pieces,
+    recognised,
+    several_sources,
+)
 from claude_wire_kit.survey.totals import Stats, Tally
 from claude_wire_kit.terminal.columns import Column, cell_count, laid_out
 from claude_wire_kit.terminal.output import Output
@@ -63,7 +70,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     elif len(files) > 1:
         _print(console, total, f"\nall {len(files)} files")
     if total.invalid and not total.messages:
-        click.echo("note: the input has no messages; is it a recording?", err=True)
+        note_no_messages()
         click.get_current_context().exit(1)
 
 

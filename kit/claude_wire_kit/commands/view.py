@@ -14,7 +14,15 @@ from claude_wire.transcripts import MAX_BYTES, Transcript, messages
 from claude_wire.transcripts.transcript import decoded
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.progress import Progress
-from claude_wire_kit.commands.shared.sources import SOURCE, Piece, display_name, known_size, pieces, recognised
+from claude_wire_kit.commands.shared.sources import (
+    SOURCE,
+    Piece,
+    display_name,
+    known_size,
+    note_no_messages,
+    pieces,
+    recognised,
+)
 from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
@@ -54,38 +62,54 @@ def view(source: str, as_html: bool, output: str | None) -> None:
         return
     if output is not None:
         raise click.UsageError("-o needs --html.")
+    valid: set[bool] = set()
     with closing(Page(Output(), row=source == "-")) as page, pieces(source, both=True) as stream:
         live = LiveView(page)
         page.activity("waiting for the first line")
         page.wait()
         dialect, lines = recognised(stream)
         if dialect == "transcript":
-            transcript = _transcript(source, lines)
+            transcript = _transcript(source, lines, valid)
             for message in chain(transcript.invalid, messages(transcript)):
                 live.show(message)
                 page.wait()
         else:
-            is_empty = True
-            for sent, message in _both(lines, page.wait):
+            for sent, message in _both(lines, valid, page.wait):
                 (live.sent if sent else live.show)(message)
-                is_empty = False
-            if is_empty:
-                click.echo(f"note: {display_name(source)} is empty", err=True)
+    _note(source, valid)
 
 
-def _both(stream: Iterator[Piece], wait: Callable[[], None]) -> Iterator[tuple[bool, Message | InvalidLine]]:
-    """Yield the messages of both sides, each with True if the host wrote it. Call ``wait`` after each piece."""
+def _both(
+    stream: Iterator[Piece], valid: set[bool], wait: Callable[[], None]
+) -> Iterator[tuple[bool, Message | InvalidLine]]:
+    """Yield the messages of both sides, each with True if the host wrote it.
+
+    Args:
+        valid: gets True if the stream has a message, and False if the stream has an invalid line.
+        wait: called after each piece.
+    """
     decoders = {sent: Decoder() for sent in (True, False)}
     for piece in stream:
         for message in decoders[piece.sent].feed(piece.data):
+            valid.add(not isinstance(message, InvalidLine))
             yield piece.sent, message
         wait()
     for sent, decoder in decoders.items():
         for message in decoder.close():
+            valid.add(not isinstance(message, InvalidLine))
             yield sent, message
 
 
-def _transcript(source: str, stream: Iterator[Piece]) -> Transcript:
+def _note(source: str, valid: set[bool]) -> None:
+    """Print a note if the source is empty, or if all its lines are invalid."""
+    if not valid:
+        click.echo(f"note: {display_name(source)} is empty", err=True)
+    elif True not in valid:
+        note_no_messages()
+
+
+def _transcript(source: str, stream: Iterator[Piece], valid: set[bool]) -> Transcript:
+    valid.add(True)  # recognised() has found a record
     try:
         return Transcript(decoded(piece.data for piece in stream), None if source == "-" else source)
     except ValueError:
@@ -98,12 +122,14 @@ def _page(source: str, stream: Iterator[Piece], output: str) -> None:
     from claude_wire_kit.html.document import document
     from claude_wire_kit.html.story import Story
 
+    valid: set[bool] = set()
     dialect, lines = recognised(stream)
     story = Story(transcript=dialect == "transcript")
     if dialect == "transcript":
-        story.tell(_transcript(source, lines))
+        story.tell(_transcript(source, lines, valid))
     else:
-        for sent, message in _both(lines, lambda: None):
+        for sent, message in _both(lines, valid, lambda: None):
             (story.sent if sent else story.show)(message)
     story.close()
     save(document(story), output)
+    _note(source, valid)

@@ -150,6 +150,13 @@ def test_json_or_text_the_exit_code_is_the_same(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["-"], ["--json", "-"]], ids=" ".join)
+def test_a_note_says_that_no_line_is_a_message(arguments: list[str]) -> None:
+    done = check(*arguments, stdin=b"<!doctype html>\n<p>\n")
+    assert (done.exit_code, done.stderr) == (1, "note: the input has no messages; is it a recording?\n")
+    assert check(*arguments, stdin=MIXED).stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [["-"], ["--json", "-"]], ids=" ".join)
 def test_content_of_lines_is_never_printed(arguments: list[str]) -> None:
     done = check(*arguments, stdin=MIXED)
     assert SECRET not in done.stdout + done.stderr

@@ -62,6 +62,20 @@ def test_plain_file_is_a_recording(tmp_path: Path) -> None:
     assert (done.stdout, done.returncode) == (ONE_SHOT.stdout, 0)
 
 
+def test_a_note_says_that_no_line_is_a_message(tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_bytes(b"<!doctype html>\n<p>\n")
+    done = run(str(file))
+    assert (done.stdout, done.returncode) == (file.read_bytes(), 0)
+    assert done.stderr == b"note: the input has no messages; is it a recording?\n"
+
+
+def test_a_recording_without_output_gets_no_note(tmp_path: Path) -> None:
+    file = tmp_path / "nothing.ndjson"
+    file.write_bytes(b"")
+    assert run(str(file)).stderr == b""
+
+
 def test_command_becomes_the_player(asking: str) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([*COMMAND, asking], stdin=pipe, stdout=pipe, bufsize=0) as process:

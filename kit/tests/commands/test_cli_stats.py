@@ -386,5 +386,5 @@ def test_narrow_terminal_cuts_no_number(recorded: Path, columns: int) -> None:
 def test_a_file_of_which_no_line_is_a_message_ends_with_1() -> None:
     done = invoke("-", stdin=b"\x7fELF\x00\n\xff\xfe\n")
     assert done.exit_code == 1
-    assert "the input has no messages; is it a recording?" in done.stderr
+    assert done.stderr == "note: the input has no messages; is it a recording?\n"
     assert invoke("-", stdin=b"\x7fELF\n" + line({"type": "keep_alive"})).exit_code == 0

@@ -92,11 +92,21 @@ def test_what_cannot_be_read_ends_with_2(tmp_path: Path, name: str) -> None:
     assert done.stdout == ""
 
 
-def test_a_file_without_a_line_is_said_to_be_empty(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--html"]])
+def test_a_file_without_a_line_is_said_to_be_empty(tmp_path: Path, options: list[str]) -> None:
     (tmp_path / "nothing").write_bytes(b"")
-    done = invoke(str(tmp_path / "nothing"))
-    assert (done.exit_code, done.stdout) == (0, "")
+    done = invoke(*options, str(tmp_path / "nothing"))
+    assert (done.exit_code, bool(done.stdout)) == (0, bool(options))
     assert done.stderr == f"note: {tmp_path / 'nothing'} is empty\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--html"]])
+def test_a_note_says_that_no_line_is_a_message(options: list[str]) -> None:
+    done = invoke(*options, "-", stdin=b"<!doctype html>\n<p>\n")
+    assert done.exit_code == 0
+    assert done.stderr == "note: the input has no messages; is it a recording?\n"
+    for message in ({"type": "keep_alive"}, {"type": "file-history-snapshot", "messageId": "1", "snapshot": {}}):
+        assert invoke(*options, "-", stdin=b"<p>\n" + line(message)).stderr == ""
 
 
 def test_damage_ends_with_2_after_what_came_before(tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ def display_name(source: str) -> str:
     return "standard input" if source == "-" else printable(os.fsdecode(source), keep="")
 
 
+def note_no_messages() -> None:
+    """Print a note to standard error, because all lines of the input are invalid."""
+    click.echo("note: the input has no messages; is it a recording?", err=True)
+
+
 @contextmanager
 def pieces(source: str, *, both: bool = False) -> Generator[Iterator[Piece], None, None]:
     """Open a path, or ``-`` for standard input. The context manager returns an iterator of the source's pieces.
