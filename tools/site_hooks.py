@@ -108,13 +108,20 @@ def fields_table(cls: type[Wire]) -> str:
 
 
 def structs_table(union: Any) -> str:
-    """Return a Markdown table of a union: each Struct's tag (or its name in small letters), fields and docstring."""
+    """Return a Markdown table of a union: each Struct's tag (or its name in small letters), fields and docstring.
+
+    For readers who do not use Python, the table replaces a class by its name on the wire, and ``None`` by ``null``.
+    """
+
+    def name(cls: Any) -> str:
+        return f"`{cls.__struct_config__.tag or cls.__name__.lower()}`"
+
     rows = ["| name | fields | meaning |", "|---|---|---|"]
     for cls in get_args(union):
         fields = ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(cls))
-        name = cls.__struct_config__.tag or cls.__name__.lower()
         meaning = " ".join((inspect.getdoc(cls) or "").partition("\n\nAttributes:")[0].split())
-        rows.append(f"| `{name}` | {fields} | {meaning} |")
+        meaning = re.sub(r":class:`(\w+)`", lambda found: name(getattr(frames, found[1])), meaning).replace("None", "`null`")
+        rows.append(f"| {name(cls)} | {fields} | {meaning} |")
     return "\n".join(rows)
 
 

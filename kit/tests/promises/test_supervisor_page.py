@@ -38,6 +38,14 @@ def test_the_site_lists_every_command_and_frame_with_its_fields() -> None:
     assert told == {name: [*kind.__struct_encode_fields__] for name, kind in there.items()}
 
 
+def test_the_site_describes_commands_and_frames_in_words_of_the_wire() -> None:
+    said = " ".join(row[2] for row in rows(on_page_markdown(section("On the socket"))))
+    assert "The answer is `supervisor_attached`." in said
+    assert "with `null`, stop all CLIs" in said
+    assert ":class:" not in said
+    assert "None" not in said
+
+
 def test_every_state_of_a_session_has_its_row() -> None:
     assert [codes(row[0])[0] for row in rows(section("A session's life"))] == [life.value for life in Life]
 
