@@ -122,7 +122,7 @@ def _tables(rows: list[Row]) -> list[str]:
             lines += [*_columns(wide, head), ""]
             rows = [row for row in rows if row not in wide]
     if rows:
-        lines += ["| job, our time | against | ratio |", "|---|---|---|"]
+        lines += ["| job, our time | against | result |", "|---|---|---|"]
     last = ""
     for row in rows:
         lines.append(f"| {'' if _job(row) == last else _job(row)} | {row.peer} | {_compact(row)} |")
@@ -145,7 +145,7 @@ def _columns(rows: list[Row], head: str) -> list[str]:
     """Return a table with a line per job, and a column per peer and for the rate."""
     peers = dict.fromkeys([*COLUMNS.values(), *(row.peer for row in rows if row.peer not in COLUMNS)])
     names = [name for name in peers if any(_column(row) == name for row in rows)]
-    lines = [f"| {head} | {' | '.join(name or Measure.RATE.written for name in names)} |"]
+    lines = [f"| {head} | {' | '.join(name or f'our rate, {Measure.RATE.written}' for name in names)} |"]
     lines.append("|---|" + "---|" * len(names))
     for job in dict.fromkeys(map(_job, rows)):
         cells = {_column(row): _bare(row) for row in rows if _job(row) == job}
