@@ -120,8 +120,8 @@ def structs_table(union: Any) -> str:
     for cls in get_args(union):
         fields = ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(cls))
         meaning = " ".join((inspect.getdoc(cls) or "").partition("\n\nAttributes:")[0].split())
-        meaning = re.sub(r":class:`(\w+)`", lambda found: name(getattr(frames, found[1])), meaning).replace("None", "`null`")
-        rows.append(f"| {name(cls)} | {fields} | {meaning} |")
+        meaning = re.sub(r":class:`(\w+)`", lambda found: name(getattr(frames, found[1])), meaning)
+        rows.append(f"| {name(cls)} | {fields} | {meaning.replace('None', '`null`')} |")
     return "\n".join(rows)
 
 
