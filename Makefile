@@ -93,7 +93,7 @@ bench: $(VENV)/.native $(VENV)/.bench
 docs: $(VENV)/.native $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
 	@echo "target/site/index.html is built. It links to:"
-	@grep -rhoE 'https?://[^])>"` ]+' README.md docs --include '*.md' | sort -u
+	@grep -rhoE 'https?://[^])>"` ]+' README.md docs --include '*.md' | grep -vE '127\.0\.0\.1|\.example\b' | sort -u
 
 ## Count the native core's instructions with valgrind, and compare them with the stored counts. To store new counts: make instructions UPDATE=1
 instructions: | $(BIN)/python cargo
