@@ -227,6 +227,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         IsADirectoryError,
         f"[Errno 21] a directory: read() takes one file of it at a time; of a recording, stdout.ndjson: '{HERE}'",
     ),
+    (lambda: read(HERE, onli={"result"}), TypeError, "read has no argument 'onli' (did you mean 'only'?)"),
     (lambda: read('{"type":"user"}'), ValueError, "read() takes a path, not JSON: pass one line to decode()"),
     (
         lambda: read(b'{"type":"user"}'),

@@ -14,7 +14,7 @@ from claude_wire.codec.stats import DecoderStats
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.messages.vocabulary import Family
-from claude_wire.support.arguments import type_of
+from claude_wire.support.arguments import tells_where, type_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -175,6 +175,7 @@ def read(
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
     **arguments: Unpack[DecoderArguments],
 ) -> Reader[Message]: ...
+@tells_where({})
 def read(
     source: Source,
     type: Any = MESSAGE,
