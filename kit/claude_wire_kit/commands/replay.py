@@ -53,7 +53,21 @@ def _stall_before(before_line: int, seconds: float) -> faults.Stall:
     return faults.Stall(seconds, before_line=before_line)
 
 
-@click.command()
+class _NamesValues(click.Command):
+    """A command whose errors name the missing values of an option: "requires 2 arguments: BYTE CODE"."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.BadOptionUsage as error:
+            for option in self.params:
+                if error.option_name in option.opts and option.nargs > 1:
+                    message = f"{error.message.removesuffix('.')}: {option.metavar}."
+                    raise click.BadOptionUsage(error.option_name, message, error.ctx) from None
+            raise
+
+
+@click.command(cls=_NamesValues)
 @click.argument("recording", type=click.Path(exists=True))
 @click.argument("flags", metavar="[-- FLAGS...]", nargs=-1, type=click.UNPROCESSED)
 @click.option(

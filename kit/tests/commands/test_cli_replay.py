@@ -184,6 +184,13 @@ def test_wrong_option_is_wrong_usage(options: str, one_shot: str) -> None:
     assert "Error: " in done.stderr
 
 
+@pytest.mark.parametrize(("option", "values"), [("--cut-at=5", "BYTE CODE"), ("--stall-at=5", "BYTE SECONDS")])
+def test_the_error_for_a_missing_value_names_the_values(option: str, values: str) -> None:
+    done = RUNNER.invoke(cli, ["replay", option])
+    name = option.partition("=")[0]
+    assert done.stderr.endswith(f"Error: Option '{name}' requires 2 arguments: {values}.\n")
+
+
 def test_what_is_no_recording_ends_with_2(tmp_path: Path) -> None:
     for path in (tmp_path / "nowhere", tmp_path):
         done = run(str(path))
