@@ -21,6 +21,7 @@ from claude_wire_kit.commands.shared.sources import (
     recognised,
     several_sources,
 )
+from claude_wire_kit.survey.report import counted
 from claude_wire_kit.survey.totals import Stats, Tally
 from claude_wire_kit.terminal.columns import Column, cell_count, laid_out
 from claude_wire_kit.terminal.output import Output
@@ -161,23 +162,24 @@ def _summary(stats: Stats) -> Iterator[str]:
     turns += [f"{times:,} {one_line(reason)}" for reason, times in sorted(stats.failed.items())]
     turns += [f"{stats.unfinished:,} without a result"] if stats.unfinished else []
     if stats.transcripts:
-        yield f"transcripts: {stats.transcripts:,}, {stats.prompts:,} prompts"
+        yield f"transcripts: {stats.transcripts:,}, {counted(stats.prompts, 'prompt')}"
     if stats.has_turns:
         ended = f"{stats.results + stats.unfinished:,} ({', '.join(turns)})"
-        yield f"turns: {ended}, {used.num_turns:,} answers of the model"
+        yield f"turns: {ended}, {counted(used.num_turns, 'answer')} of the model"
     else:
         yield f"turns: {UNKNOWN}"
-    more = ["the turns without a result"] if stats.unfinished else []
-    more += [f"{stats.uncosted:,} transcripts that do not say it"] if stats.uncosted and stats.has_cost else []
+    without = ["turns without a result"] if stats.unfinished else []
+    if stats.uncosted and stats.has_cost:
+        without.append(f"{counted(stats.uncosted, 'transcript')} without a cost")
     cost = _usd(used.cost_usd) if stats.has_cost else UNKNOWN
-    yield f"cost: {cost}{' and what ' + ' and '.join(more) + ' cost' if more else ''}"
-    retries = f", {stats.api_retries:,} retries" if stats.api_retries else ""
+    yield f"cost: {cost}{', excluding ' + ' and '.join(without) if without else ''}"
+    retries = f", {counted(stats.api_retries, 'retry', 'retries')}" if stats.api_retries else ""
     in_turns = _seconds(used.duration_ms) if stats.has_turns else UNKNOWN
     in_api = _seconds(used.duration_api_ms) if stats.has_cost else UNKNOWN
     yield f"time: {in_turns} in turns, {in_api} in the API{retries}"
     yield (
-        f"lines: {stats.lines:,} in {stats.bytes:,} bytes, {stats.messages:,} messages, {stats.invalid:,} invalid, "
-        f"{stats.unknown:,} with something unknown"
+        f"lines: {stats.lines:,} in {counted(stats.bytes, 'byte')}, {counted(stats.messages, 'message')}, "
+        f"{stats.invalid:,} invalid, {stats.unknown:,} with something unknown"
     )
 
 

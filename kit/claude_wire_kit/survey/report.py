@@ -22,8 +22,8 @@ def invalid_as_text(line: InvalidLine) -> str:
 def summary_as_text(summary: Summary, *, name_sources: bool = False) -> Iterator[str]:
     """Yield the lines of the text. With ``name_sources``, the lines name the first file with each finding."""
     yield (
-        f"  {_counted(summary.lines, 'line')}, {_counted(summary.bytes, 'byte')}: "
-        f"{_counted(summary.messages, 'message')}, {summary.invalid:,} invalid"
+        f"  {counted(summary.lines, 'line')}, {counted(summary.bytes, 'byte')}: "
+        f"{counted(summary.messages, 'message')}, {summary.invalid:,} invalid"
     )
     width = max((len(f"{count:,}") for count in summary.kinds.values()), default=0)
     for kind, count in sorted(summary.kinds.items()):
@@ -37,8 +37,9 @@ def summary_as_text(summary: Summary, *, name_sources: bool = False) -> Iterator
         yield f"    {summary.more:,} x others, beyond the first {MAX_FINDINGS:,} that differ"
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a number and its noun: "1 line", "1,000 lines". The plural is by default the noun with an "s"."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def _sorted(summary: Summary) -> list[tuple[Finding, Seen]]:

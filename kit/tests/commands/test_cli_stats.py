@@ -285,6 +285,22 @@ def test_folders_and_compressed_files(tmp_path: Path) -> None:
     assert first["turns"]["failed"] == {"api_error": 1}
 
 
+def test_one_is_singular() -> None:
+    retry = {
+        "type": "system",
+        "subtype": "api_retry",
+        "attempt": 1,
+        "max_retries": 10,
+        "retry_delay_ms": 5,
+        "error": "x",
+    }
+    text = invoke("-", stdin=lines(retry, result(0.1, 1, num_turns=1, duration_ms=1.0))).stdout
+    assert "  turns: 1 (1 ok), 1 answer of the model\n" in text
+    assert " in the API, 1 retry\n" in text
+    assert " bytes, 2 messages, " in text
+    assert "  lines: 1 in 1 byte, 0 messages, 1 invalid, " in invoke("-", stdin=b"x").stdout
+
+
 def test_tables_say_what_json_says(recorded: Path) -> None:
     done = invoke(str(recorded))
     assert done.exit_code == 0
@@ -306,7 +322,7 @@ def test_turn_without_result_is_named_in_the_cost(tmp_path: Path) -> None:
     file.write_bytes(load("03_think_partial").stdout[:4000])
     text = invoke(str(file)).stdout
     assert "turns: 1 (1 without a result)" in text
-    assert "cost: $0.000000 and what the turns without a result cost" in text
+    assert "cost: $0.000000, excluding turns without a result\n" in text
 
 
 def test_empty_file_has_zeros(tmp_path: Path) -> None:

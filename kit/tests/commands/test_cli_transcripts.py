@@ -59,7 +59,7 @@ def test_stats_has_the_sum_of_the_cli_and_the_tools(tmp_path: Path) -> None:
     assert file["turns"]["prompts"] == 1
     assert sum(tool["calls"] for tool in file["tools"].values()) == 10
     assert sum(tool["unanswered"] for tool in file["tools"].values()) == 0
-    assert "transcripts: 1, 1 prompts" in run("stats", str(path))
+    assert "transcripts: 1, 1 prompt\n" in run("stats", str(path))
 
 
 def test_stats_counts_prompts_that_were_sent_during_a_turn(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_stats_says_of_a_transcript_what_it_does_not_know(tmp_path: Path) -> Non
     assert file["usd"] is file["tokens"] is file["duration_api_ms"] is None
     assert "  cost: n/a\n" in run("stats", str(killed))
     both = run("stats", str(path), str(killed))
-    assert "and what 1 transcripts that do not say it cost" in both
+    assert ", excluding 1 transcript without a cost\n" in both
     # For a stream, even an empty one, all of these numbers are known.
     stream = tmp_path / "stdout.ndjson"
     for data in (outputs("tools")[0], b""):
