@@ -90,6 +90,10 @@ def conform(
         print_json(report_as_json(command, outcomes))
     else:
         click.echo("\n".join(table(outcomes)))
+    unrecorded = [outcome.scenario.name for outcome in outcomes if outcome.seen.recording is None]
+    if keep is not None and unrecorded:
+        scenarios = ", ".join(unrecorded)
+        click.echo(f"note: the host did not start the agent, so there is no recording of {scenarios}", err=True)
     if not all(outcome.ok for outcome in outcomes):
         click.get_current_context().exit(1)
 

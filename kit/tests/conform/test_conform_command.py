@@ -156,6 +156,15 @@ def test_what_is_kept_is_a_recording(tmp_path: Path) -> None:
     assert b"".join(step.data for step in recording.steps if step.direction == "out") == recording.stdout
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_note_names_the_scenarios_without_a_recording(tmp_path: Path, options: list[str]) -> None:
+    arguments = [*options, "--only", "prompt", "--only", "thinking"]
+    done = conform(*arguments, "--keep", str(tmp_path / "kept"), host=["true"])
+    note = "note: the host did not start the agent, so there is no recording of prompt, thinking\n"
+    assert (done.returncode, done.stderr) == (1, note)
+    assert conform(*arguments, host=["true"]).stderr == ""
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
 def test_a_signal_ends_host_and_agent(tmp_path: Path, number: signal.Signals, code: int) -> None:
     pids, temporary = tmp_path / "pids", tmp_path / "temporary"
