@@ -116,6 +116,33 @@ async def test_a_process_is_opened_asked_and_ended() -> None:
         assert isinstance(info.value.__cause__, (ProcessError, type(None)))
 
 
+@every_backend
+async def test_a_wait_for_a_turn_without_a_prompt_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def turn(session: Session, **arguments: float | None) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read, session, arguments)
+            await anyio.wait_all_tasks_blocked()
+            await session.query("later")
+
+    async def read(session: Session, arguments: dict[str, float | None]) -> None:
+        assert [message async for message in session.receive_response(**arguments)]
+
+    logged: list[int] = []
+    async with open_session(python(CHILD, 0, "-", *ASKS), can_use_tool=allow) as session:
+        await session.query("first")
+        await read(session, {})
+        logged.append(len(caplog.records))
+        await turn(session, ceiling=None)
+        logged.append(len(caplog.records))
+        await turn(session)
+        await turn(session)
+    assert logged == [0, 0]
+    assert [record.getMessage() for record in caplog.records] == [
+        "receive_response() waits, but no prompt was sent since the last result: call query() first; if another task "
+        "calls it later, pass ceiling="
+    ]
+
+
 #: An agent that answers the first request. After the second request it writes three messages and exits.
 ANSWERS_ONCE = """
 request = json.loads(sys.stdin.readline())

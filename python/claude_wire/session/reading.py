@@ -23,6 +23,7 @@ from claude_wire.messages import (
 from claude_wire.process.stdin import LAST_SECONDS
 from claude_wire.protocol.host import MessageReceived
 from claude_wire.protocol.run import MARKS, Run, SentPrompt
+from claude_wire.session.arguments import CEILING_SECONDS
 from claude_wire.session.iterators import Wait
 from claude_wire.support.text import one_line
 from claude_wire.support.waiting import move_on_after
@@ -57,6 +58,7 @@ class Reading:
         #: The id of the session that the CLI should resume, to compare with the first ``system/init``. None after that
         #: comparison, or if the CLI does not resume a session.
         self.resumes: str | None = None
+        self._warned_of_no_prompt = False
 
     @property
     def run(self) -> Run:
@@ -122,6 +124,7 @@ class Reading:
     async def next_of_turn(self, wait: Wait) -> Message | InvalidLine:
         while wait.end is None:
             if not self.ready:
+                self._warn_if_no_prompt(wait)
                 await self._wait(wait)
                 continue
             message = self.ready.popleft()
@@ -230,6 +233,20 @@ class Reading:
             self.run.settle()
             if seconds == wait.ceiling and (was_over or not self.run.over):
                 wait.end = "ceiling"
+
+    def _warn_if_no_prompt(self, wait: Wait) -> None:
+        """Log one warning per session if ``receive_response()`` waits although no turn is due.
+
+        Do not log it if the caller set a ceiling, which shows that the caller expects the wait. Do not log it without a
+        process, because another program may then send the prompts.
+        """
+        idle = self.run.over and not self.run.background.shells
+        if idle and self._process is not None and wait.ceiling == CEILING_SECONDS and not self._warned_of_no_prompt:
+            self._warned_of_no_prompt = True
+            _log.warning(
+                "receive_response() waits, but no prompt was sent since the last result: call query() first; if "
+                "another task calls it later, pass ceiling="
+            )
 
     def _failed_turn(self, error: ProcessError) -> TurnError | None:
         """The last result's error, if it explains why the process exited with code 1; else None."""

@@ -511,7 +511,8 @@ class Session:
         """Iterate over the messages up to and including the turn's result. Later messages remain unread.
 
         Args:
-            ceiling: seconds to wait while nothing is under way. ``end`` is then ``"ceiling"``. None: no limit.
+            ceiling: seconds to wait while nothing is under way. ``end`` is then ``"ceiling"``. None: no limit. If the
+                session has a process, the default also logs a warning when a wait begins and no prompt was sent.
         """
         messages = SessionMessages(self._reading.next_of_turn, Wait(ceiling))
         self._sender.require_open()
