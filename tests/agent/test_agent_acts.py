@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
+from unittest.mock import AsyncMock
 
 import anyio
 import msgspec
@@ -95,6 +97,23 @@ async def test_a_plain_function_runs_in_a_thread() -> None:
     assert results[0]["result"] == "2"
     assert results[0]["usage"]["input_tokens"] == 3
     assert host.kinds[1:4] == ["assistant", "assistant", "user/tool_result"]
+
+
+class AsyncObject:
+    """A callable object whose ``__call__`` is async."""
+
+    async def __call__(self, turn: Turn) -> None:
+        await turn.say(f"You said {turn.text}")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [AsyncObject(), partial(AsyncObject()), partial(AsyncObject().__call__), AsyncMock(side_effect=AsyncObject().__call__)],
+    ids=["object", "partial of an object", "partial of a method", "mock"],
+)
+def test_every_kind_of_async_callable_gets_the_async_turn(answer: Any) -> None:
+    results, _ = ASYNCIO.run(results_of, answer)
+    assert results[0]["result"] == "You said go"
 
 
 def test_use_is_added_up_into_the_result() -> None:
