@@ -108,7 +108,12 @@ class AsyncObject:
 
 @pytest.mark.parametrize(
     "answer",
-    [AsyncObject(), partial(AsyncObject()), partial(AsyncObject().__call__), AsyncMock(side_effect=AsyncObject().__call__)],
+    [
+        AsyncObject(),
+        partial(AsyncObject()),
+        partial(AsyncObject().__call__),
+        AsyncMock(side_effect=AsyncObject().__call__),
+    ],
     ids=["object", "partial of an object", "partial of a method", "mock"],
 )
 def test_every_kind_of_async_callable_gets_the_async_turn(answer: Any) -> None:
