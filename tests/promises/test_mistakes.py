@@ -200,6 +200,16 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         "open_agent takes an Agent or its function, not list; open_session runs a program",
     ),
     (
+        lambda: waited(lambda: into(open_agent(print, dialect=MIRIAD))),  # type: ignore[call-arg]  # the Agent has the dialect
+        TypeError,
+        "open_agent has no argument 'dialect'",
+    ),
+    (
+        lambda: waited(lambda: into(open_agent(print, can_use_tools=print))),  # type: ignore[call-arg]  # misspelt
+        TypeError,
+        "open_agent has no argument 'can_use_tools' (did you mean 'can_use_tool'?)",
+    ),
+    (
         lambda: open_session(["agent"]).__enter__(),
         TypeError,
         "use `async with`; in code without async, use claude_wire.sync.open_session",

@@ -13,17 +13,16 @@ from claude_wire.agent import Agent, AgentOptions
 from claude_wire.agent.agent import service_of
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.options import ClaudeOptions
-from claude_wire.session.open import STATE_VARIABLE
+from claude_wire.session.open import STATE_VARIABLE, CallbackArguments
 from claude_wire.session.session import Session
 from claude_wire.streams.message_stream import MessageStream
 from claude_wire.streams.tasks import Tasks
-from claude_wire.support.arguments import type_of
+from claude_wire.support.arguments import nearest, type_of
+from claude_wire.support.text import one_line
 from claude_wire.support.waiting import cancel_scope
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from claude_wire.session.open import CallbackArguments
 
 #: How many lines each direction can queue.
 MAX_LINES = 64
@@ -60,6 +59,10 @@ async def open_agent(
     Raises:
         Exception: an exception of the agent's ``lifespan``.
     """
+    for name in arguments:
+        if name not in CallbackArguments.__annotations__:
+            hint = nearest(name, CallbackArguments.__annotations__)
+            raise TypeError(f"open_agent has no argument {one_line(name)!r}{hint}")
     if not isinstance(agent, Agent) and not callable(agent):
         raise TypeError(f"open_agent takes an Agent or its function, not {type_of(agent)}; open_session runs a program")
     if not isinstance(agent, Agent):
