@@ -14,6 +14,7 @@ import pytest
 from agent_host import hosted, prompt
 from async_backends import ASYNCIO, every_backend
 from claude_wire import (
+    PROTOCOL_VERSION,
     AssistantMessage,
     ClaudeOptions,
     HookMatcher,
@@ -63,7 +64,7 @@ async def test_a_session_talks_with_an_agent() -> None:
     hooks = {"PreToolUse": [HookMatcher(guard)]}
     async with open_agent(answer, ASKING, can_use_tool=decide, hooks=hooks) as session:
         assert session.info is not None
-        assert session.info.claude_code_version
+        assert session.info.claude_code_version == PROTOCOL_VERSION
         result = await session.ask("go")
         assert result.result == "ran ls -l"
         assert seen == ["Bash"]

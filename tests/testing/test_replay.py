@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import recordings
+from claude_wire import PROTOCOL_VERSION
 from claude_wire.testing import (
     CloseStdout,
     CutOutput,
@@ -295,7 +296,8 @@ def test_version_is_the_recorded_one(flag: str, script: Any) -> None:
     assert (done.stdout, done.returncode) == (b"2.1.330 (Claude Code)\n", 0)
     other = session(("out", line(type="system", subtype="init", claude_code_version="9.8.7")))
     assert run(script(other, flag)).stdout == b"9.8.7 (Claude Code)\n"
-    assert run(script(ONE_SHOT, flag)).stdout.endswith(b" (Claude Code)\n")
+    without = session(("out", RESULT))
+    assert run(script(without, flag)).stdout == f"{PROTOCOL_VERSION} (Claude Code)\n".encode()
 
 
 def test_recorded_standard_error_and_exit_code(script: Any) -> None:

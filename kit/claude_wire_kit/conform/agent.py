@@ -47,7 +47,7 @@ def main(argv: list[str]) -> None:
         return await play(turn, wire)
 
     init = {"tools": ["Bash", "Read"]}
-    agent = Agent(answer, options=options, init=init, model="conform-1", version=PROTOCOL_VERSION, lifespan=_resumed)
+    agent = Agent(answer, options=options, init=init, model="conform-1", lifespan=_resumed)
     wire.exit(anyio.run(_serve, agent, wire))
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, NoReturn
 
 import msgspec
 
+from claude_wire import PROTOCOL_VERSION
 from claude_wire.agent.options import AgentOptions
 from claude_wire.agent.protocol import AgentProtocol
 from claude_wire.agent.service import Service
@@ -38,7 +39,8 @@ class Agent:
             request and returns the payload of the answer, or None for the agent's own answer.
         init: fields of ``system/init``: an :class:`~claude_wire.InitMessage`, or a dict of its fields.
         model: the model's name; ``--model`` takes precedence.
-        version: the agent's version, which hosts read as ``claude_code_version``.
+        version: the agent's version, which hosts read as ``claude_code_version``. The default is the CLI version whose
+            protocol the agent speaks.
         lifespan: function that gets the session and returns an asynchronous context manager. The agent enters it before
             the first prompt, and leaves it at the end.
 
@@ -55,7 +57,7 @@ class Agent:
         requests: Mapping[type, Callable[[Any], Any]] | None = None,
         init: InitMessage | Mapping[str, Any] | None = None,
         model: str = "agent",
-        version: str = "2.1.331",
+        version: str = PROTOCOL_VERSION,
         lifespan: Lifespan | None = None,
     ) -> None:
         require_function("answer", answer, "the Turn")

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
 
+from claude_wire import PROTOCOL_VERSION
 from claude_wire.support.arguments import type_of
 from claude_wire.testing import faults
 from claude_wire.testing.faults import Fault
@@ -39,7 +40,8 @@ class Replay:
     these flags, it reads input if the recorded CLI did. So a host with a ``can_use_tool`` can run
     ``[*Replay(...).argv(), "--permission-prompt-tool", "stdio"]``. At the end, the child writes the recorded standard
     error and exits with the recorded code. Like the CLI, it exits with code 1 after an input line that is not JSON,
-    with 143 after SIGTERM, and with 130 after SIGINT. ``--version`` prints the recorded version.
+    with 143 after SIGTERM, and with 130 after SIGINT. ``--version`` prints the recorded version, or
+    :data:`claude_wire.PROTOCOL_VERSION` if the recording has no version.
 
     Args:
         recording: a :class:`Recording`, or a recording's path.
@@ -68,7 +70,13 @@ class Replay:
         if writes not in get_args(Writes):
             raise ValueError(f"writes must be one of {', '.join(get_args(Writes))}")
         self.recording: Recording = recording if isinstance(recording, Recording) else Recording.load(recording)
-        settings: dict[str, Any] = {"speed": speed, "writes": writes, "wait": wait, "events": []}
+        settings: dict[str, Any] = {
+            "speed": speed,
+            "writes": writes,
+            "wait": wait,
+            "version": PROTOCOL_VERSION,
+            "events": [],
+        }
         if not isinstance(faults, Iterable):
             raise TypeError(
                 f"faults must be a list of faults, such as [CutOutput(at_byte=1000)], not {type_of(faults)}"

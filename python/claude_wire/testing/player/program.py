@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 #: process.
 KILL = 9
 
-#: The CLI version that the player imitates. ``--version`` prints it if the recording does not contain a version.
-VERSION = b"2.1.331"
-
 #: The line that the fault FloodStderr repeats.
 FLOOD = b"This line is one of many.\n"
 
@@ -295,17 +292,17 @@ def main(argv: list[str]) -> NoReturn:
     """Play the recording that the arguments name."""
     _, path, settings, *flags = argv
     try:
-        files = read_files(path)
+        files, parsed = read_files(path), json.loads(settings)
         if flags in (["-v"], ["--version"]):
-            write_all(STDOUT, _version(files) + b" (Claude Code)\n")
+            write_all(STDOUT, (_recorded_version(files) or parsed["version"].encode()) + b" (Claude Code)\n")
             os._exit(0)
-        player = Player(files, json.loads(settings), flags)
+        player = Player(files, parsed, flags)
     except (OSError, ValueError) as error:
         write_all(STDERR, f"claude-wire replay: {error}\n".encode())
         os._exit(2)
     player.play()
 
 
-def _version(files: Mapping[str, bytes]) -> bytes:
-    _, found, rest = files["stdout.ndjson"].partition(b'"claude_code_version":"')
-    return rest.partition(b'"')[0] if found else VERSION
+def _recorded_version(files: Mapping[str, bytes]) -> bytes:
+    """Return the CLI version in the recorded output, or an empty string if the output has none."""
+    return files["stdout.ndjson"].partition(b'"claude_code_version":"')[2].partition(b'"')[0]
