@@ -358,7 +358,7 @@ class Service:
 
     async def call(self, function: Callable[..., Any], argument: Any) -> Any:
         """Call one of the author's functions: an async function in this task, a plain one in a thread."""
-        # An AsyncMock or a compiled async function is marked as async itself, and its type's __call__ is a plain function.
+        # An AsyncMock and a compiled async function are marked as async, but the __call__ of their types is plain.
         if any(map(inspect.iscoroutinefunction, (function, function_called_by(function)))):
             return await function(argument)
         if isinstance(argument, Turn):
