@@ -13,7 +13,7 @@ from claude_wire.support import moment, one_line, printable
 from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.sessions import session_files, session_info
 from claude_wire_kit.commands.sessions import headline, resume_line, session_as_json
-from claude_wire_kit.commands.shared.json_output import print_json
+from claude_wire_kit.commands.shared.json_output import print_json, time_as_json
 from claude_wire_kit.commands.shared.options import takes_json
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.selection import Selection, takes_selection
@@ -166,14 +166,19 @@ def found_as_json(found: _Found) -> dict[str, Any]:
           "matches": [{"role": str, "tool": str or null, "time": TIME or null,
             "before": str, "match": str, "after": str}, ...], "more": int}
 
-    ``more`` counts the matches beyond those listed.
+    ``time`` is null if the record has no valid time. ``more`` counts the matches beyond those listed.
     """
     matches = [
-        {**each.said._asdict(), "before": each.before, "match": each.match, "after": each.after}
+        {
+            "role": each.said.role,
+            "tool": each.said.tool,
+            "time": time_as_json(moment(each.said.time)),
+            "before": each.before,
+            "match": each.match,
+            "after": each.after,
+        }
         for each in found.matches
     ]
-    for match in matches:
-        del match["text"]
     return {**session_as_json(found.session), "matches": matches, "more": found.more}
 
 

@@ -16,7 +16,7 @@ import click
 from claude_wire.support import one_line, printable, prose
 from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.files import read_small
-from claude_wire_kit.commands.shared.json_output import print_json
+from claude_wire_kit.commands.shared.json_output import print_json, time_as_json
 from claude_wire_kit.commands.shared.options import takes_json
 from claude_wire_kit.commands.shared.selection import Selection, takes_selection
 from claude_wire_kit.terminal.columns import fitted, shortened, terminal_width
@@ -68,7 +68,7 @@ def sessions(
         end = _kept_until(session, days)
         goes_soon = end is not None and end - now <= SOON
         if as_json:
-            kept = {"kept_until": end and end.isoformat(), "goes_soon": goes_soon}
+            kept = {"kept_until": time_as_json(end), "goes_soon": goes_soon}
             as_objects.append({**session_as_json(session), **kept})
             continue
         click.echo("\n" * bool(number) + click.style(fitted(headline(session), width), bold=True))
@@ -121,7 +121,7 @@ def session_as_json(session: SessionInfo) -> dict[str, Any]:
     ``kept_until`` deletes the session. Bytes of ``path`` that are not UTF-8 become ``\udc80`` to ``\udcff``, as in
     Python's ``os.fsdecode``.
     """
-    times = {name: time and time.isoformat() for name, time in (("started", session.started), ("ended", session.ended))}
+    times = {"started": time_as_json(session.started), "ended": time_as_json(session.ended)}
     resume = resume_command(session.id, session.project)
     fields = session._asdict()
     fields["bytes"] = fields.pop("size")

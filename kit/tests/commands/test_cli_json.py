@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +88,11 @@ def test_the_page_has_the_keys_of_each_command(command: str, outputs: dict[str, 
     assert keys == wanted
 
 
-def test_times_are_in_iso_format_and_costs_are_called_usd(outputs: dict[str, Any]) -> None:
+def test_times_have_one_format_and_costs_are_called_usd(outputs: dict[str, Any]) -> None:
     found = [(key, value) for output in outputs.values() for key, value in items(output)]
-    times = [datetime.fromisoformat(value.replace("Z", "+00:00")) for key, value in found if key in TIMES and value]
-    assert len(times) > 3
-    assert all(time.tzinfo is not None for time in times)
+    times = [value for key, value in found if key in TIMES and value]
+    assert {key for key, value in found if key in TIMES and value} == TIMES
+    assert [time for time in times if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", time)] == []
     assert [key for key, _ in found if "cost_usd" in key or key in ("began", "file", "size", "input", "output")] == []
 
 

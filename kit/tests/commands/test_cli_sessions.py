@@ -96,7 +96,7 @@ def test_no_session_is_called_by_markup(everything: Path) -> None:
 def test_json_has_all_that_is_known(everything: Path) -> None:
     found = json.loads(shown("sessions", "--json", "--all", everything.parent))["sessions"]
     for said, known in zip(found, find_sessions(everything, newest_first=True), strict=True):
-        times = {name: getattr(known, name).isoformat() for name in ("started", "ended")}
+        times = {name: getattr(known, name).isoformat(timespec="microseconds") for name in ("started", "ended")}
         resume = f"cd {known.project} && claude --resume {known.id}"
         assert said.pop("goes_soon")
         assert datetime.fromisoformat(said.pop("kept_until")).timestamp() == known.path.stat().st_mtime + 30 * DAY
@@ -121,6 +121,21 @@ def test_the_sessions_of_a_project_are_those_that_began_there(everything: Path, 
     done = run("sessions", "--project", "/nowhere", tmp_path)
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr == f"note: no sessions found in {tmp_path}\n"
+
+
+@pytest.mark.parametrize(
+    ("stamp", "time"),
+    [
+        ("2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678000+00:00"),
+        ("2026-01-02T05:04:05+02:00", "2026-01-02T03:04:05.000000+00:00"),
+        ("2026-01-02T03:04:05", "2026-01-02T03:04:05.000000+00:00"),
+        ("soon", None),
+    ],
+)
+def test_json_has_every_time_in_one_format(tmp_path: Path, stamp: str, time: str | None) -> None:
+    (tmp_path / "s.jsonl").write_bytes(record("user", "needle", timestamp=stamp))
+    (found,) = json.loads(run("search", "--json", "needle", tmp_path).stdout)["sessions"]
+    assert (found["started"], found["ended"], found["matches"][0]["time"]) == (time, time, time)
 
 
 def test_days_and_projects_narrow_what_is_listed_and_searched(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 import click
@@ -17,6 +18,11 @@ def print_json(value: dict[str, Any]) -> None:
     Python can open the file with this path.
     """
     click.echo(json.dumps(_with_whole_pairs(value)))
+
+
+def time_as_json(time: datetime | None) -> str | None:
+    """Return a UTC time in the format of all commands: ``2026-01-02T03:04:05.678000+00:00``."""
+    return None if time is None else time.isoformat(timespec="microseconds")
 
 
 def _with_whole_pairs(value: object) -> Any:

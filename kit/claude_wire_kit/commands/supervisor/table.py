@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from claude_wire.support import one_line
+from claude_wire_kit.commands.shared.json_output import time_as_json
 from claude_wire_kit.supervisor.frames import Life, SessionInfo
 from claude_wire_kit.terminal.columns import cell_count, fitted, shortened, terminal_width
 
@@ -36,7 +37,7 @@ def session_as_json(session: SessionInfo) -> dict[str, Any]:
     """
     fields: dict[str, Any] = msgspec.to_builtins(session)
     del fields["type"]
-    fields["started"] = datetime.fromtimestamp(fields.pop("began"), timezone.utc).isoformat()
+    fields["started"] = time_as_json(datetime.fromtimestamp(fields.pop("began"), timezone.utc))
     return fields
 
 
