@@ -21,7 +21,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import long_session
 import peers
 import workloads
 from supervisor_process import ManagedSession, SupervisorProcess, resident
@@ -178,6 +177,8 @@ def end_of(supervisor: SupervisorProcess, folder: Path, session: ManagedSession)
 
 def write_long(supervisor: SupervisorProcess, turns: int) -> ManagedSession:
     """Open a session and write ``turns`` turns of 100 KB each into it."""
+    import long_session  # in tests/support: importing workloads makes this folder known
+
     supervisor.open(1, attached=False)
     session = supervisor.sessions[-1]
     size = 0
