@@ -273,12 +273,13 @@ def readme(table: Table, rounds: int) -> str:
 
 def write(table: Table, folder: Path, rounds: int) -> None:
     """Write page, rows and charts into ``folder``, and the table into the README of its parent, if there is one."""
+    (folder / "benchmarks-light.svg").write_text(chart.svg(table, chart.LIGHT), encoding="utf-8")
+    (folder / "benchmarks-dark.svg").write_text(chart.svg(table, chart.DARK), encoding="utf-8")
+    (folder / "benchmarks.json").write_text(_saved(table), encoding="utf-8")
+    table = load(folder / "benchmarks.json")  # with the rounded numbers, so that all pages show the same
+    (folder / "benchmarks.md").write_text(first_page(table, rounds), encoding="utf-8")
     above = folder.parent / "README.md"
     if above.is_file():
         text = above.read_text(encoding="utf-8")
         rows = readme(table, rounds)
         above.write_text(NUMBERS.sub(lambda found: f"{found[1]}{rows}{found[2]}", text), encoding="utf-8")
-    (folder / "benchmarks-light.svg").write_text(chart.svg(table, chart.LIGHT), encoding="utf-8")
-    (folder / "benchmarks-dark.svg").write_text(chart.svg(table, chart.DARK), encoding="utf-8")
-    (folder / "benchmarks.md").write_text(first_page(table, rounds), encoding="utf-8")
-    (folder / "benchmarks.json").write_text(_saved(table), encoding="utf-8")

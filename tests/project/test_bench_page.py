@@ -253,3 +253,14 @@ def test_what_is_written_is_read_again_and_gives_the_same_page(table: Table, tmp
     again = page.load(tmp_path / "benchmarks.json")
     assert page.all_numbers(again) == page.all_numbers(table)
     assert page.first_page(again, 15) == page.first_page(table, 15)
+
+
+def test_the_first_page_and_the_readme_show_the_rounded_numbers_of_the_json(tmp_path: Path) -> None:
+    rows = [faster(job, f"{peer}, its parser", [10.5499996]) for job, peer, _ in page.CHOSEN]
+    above = tmp_path / "README.md"
+    above.write_text("<!-- numbers -->\n<!-- /numbers -->\n", encoding="utf-8")
+    (tmp_path / "docs").mkdir()
+    page.write(Table(rows), tmp_path / "docs", 15)
+    saved = page.load(tmp_path / "docs" / "benchmarks.json")
+    assert page.readme(saved, 15) in above.read_text(encoding="utf-8")
+    assert (tmp_path / "docs" / "benchmarks.md").read_text(encoding="utf-8") == page.first_page(saved, 15)
