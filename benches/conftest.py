@@ -5,8 +5,8 @@ round every peer does the job once, and then the subject does it; the round give
 peer. The table shows the median of the ratios, the lowest and the highest. pytest-benchmark keeps the times of the
 subject, so ``--benchmark-compare`` and ``--benchmark-autosave`` work as usual.
 
-A run of all benches, with all rounds and all peers, also writes docs/benchmarks.md, docs/benchmarks.json, the charts and
-the table in the README.
+A run of all benches, with all rounds and all peers, also writes docs/benchmarks.md, docs/benchmarks.json, the charts
+and the table in the README.
 """
 
 from __future__ import annotations
