@@ -75,6 +75,7 @@ from claude_wire.messages import (
     UserDialogCompleted,
     UserMessage,
 )
+from claude_wire.messages.version import PROTOCOL_VERSION
 from claude_wire.native.line_splitter import LineSplitter
 from claude_wire.streams.read import read
 
@@ -154,9 +155,6 @@ __all__ = [
 ]
 
 __version__ = "0.2.0"
-
-#: The message classes describe the protocol of this version of the CLI.
-PROTOCOL_VERSION = "2.1.332"
 
 # Name -> module. All names except those for decoding are imported on first use, so programs that only decode start
 # fast.

@@ -11,7 +11,6 @@ from typing import Any, Literal, NoReturn
 
 import msgspec
 
-from claude_wire import PROTOCOL_VERSION
 from claude_wire.agent.options import AgentOptions
 from claude_wire.agent.protocol import AgentProtocol
 from claude_wire.agent.service import Service
@@ -20,6 +19,7 @@ from claude_wire.agent.turn import Turn
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
 from claude_wire.messages import InitMessage
 from claude_wire.messages.control.request_body import ControlRequestBody
+from claude_wire.messages.version import PROTOCOL_VERSION
 from claude_wire.support.arguments import require_function
 
 Answer = Callable[[Turn], Awaitable[Any]] | Callable[[Any], Any]

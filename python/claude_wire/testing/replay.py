@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
 
-from claude_wire import PROTOCOL_VERSION
+from claude_wire.messages.version import PROTOCOL_VERSION
 from claude_wire.support.arguments import type_of
 from claude_wire.testing import faults
 from claude_wire.testing.faults import Fault
