@@ -74,10 +74,11 @@ def open_source(source: Any, options: DrainOptions) -> Chunks:
         return _FromByteStream(source)
     if hasattr(source, "__aiter__"):
         return _FromIterable(cast("AsyncIterable[bytes]", source))
+    given = type(source).__name__
     hint = "; to read a file by its path, use read(path)" if isinstance(source, (str, os.PathLike)) else ""
     raise TypeError(
         "MessageStream takes a descriptor, a file object, a socket, an asyncio.StreamReader, an anyio byte stream or "
-        f"an asynchronous iterable of bytes, not {type(source).__name__}{hint}"
+        f"an asynchronous iterable of bytes, not {given}{hint}"
     )
 
 
