@@ -113,6 +113,19 @@ def test_a_question_that_cannot_be_read_is_owed_an_error() -> None:
     assert isinstance(wanted, CallbackWanted)
     assert wanted.question.problem == "this control request cannot be read"
     assert protocol.receive(message(type="control_request", request_id=["q"], request=7)) == []
+    assert protocol.questions.open_bytes == len("q")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"type": "control_response", "response": 7},
+        {"type": "control_cancel_request", "request_id": []},
+        {"type": "control_of_the_future"},
+    ],
+)
+def test_a_control_message_that_cannot_be_read_is_not_for_the_user(fields: dict[str, Any]) -> None:
+    assert HostProtocol().receive(message(**fields)) == []
 
 
 def test_a_request_has_one_answer() -> None:
@@ -130,11 +143,12 @@ def test_the_answer_to_a_request_that_was_given_up_is_dropped() -> None:
     assert protocol.receive(answer(sent.request_id)) == []
 
 
-def test_an_answer_lists_questions_that_are_open() -> None:
+@pytest.mark.parametrize("kind", ["permission", "user_dialog", "elicitation"])
+def test_an_answer_lists_questions_that_are_open(kind: str) -> None:
     protocol = HostProtocol()
     listed = json.loads(json.dumps({"type": "control_request", "request_id": "q", "request": {"subtype": "x"}}))
     request, sent = protocol.send_request(McpStatusRequest())
-    events = protocol.receive(answer(sent.request_id, pending_permission_requests=[listed, listed]))
+    events = protocol.receive(answer(sent.request_id, **{f"pending_{kind}_requests": [listed, listed]}))
     assert kinds(events) == [RequestAnswered, CallbackWanted]
     assert events[0] == RequestAnswered(request)
 
@@ -147,6 +161,16 @@ def test_a_result_ends_its_prompt_and_the_run() -> None:
     assert protocol.receive(last) == [MessageReceived(last), PromptFinished(prompt), RunFinished()]
     assert prompt is not None
     assert prompt.result is last
+
+
+def test_a_prompt_that_ends_between_messages_is_reported_with_the_next() -> None:
+    protocol = HostProtocol()
+    prompt = protocol.send_prompt("p", 0.0)
+    protocol.run.refuse("p", "the queue is full")
+    assert prompt is not None
+    events = protocol.receive(message(type="anything"))
+    assert events[1:] == [PromptFinished(prompt), RunFinished()]
+    assert kinds(protocol.receive(message(type="anything"))) == [MessageReceived]
 
 
 def test_a_run_goes_on_while_a_subagent_works() -> None:
@@ -225,6 +249,14 @@ def test_the_end_of_the_process_ends_what_is_open() -> None:
     assert died.id == "q"
     assert not protocol.send_answer(died)
     assert protocol.run.over
+
+
+def test_the_next_process_of_a_session_merges_prompts_like_the_first() -> None:
+    protocol = HostProtocol(merges=False)
+    protocol.end()
+    prompts = [protocol.send_prompt(None, 0.0), protocol.send_prompt(None, 0.0)]
+    protocol.receive(message(type="result", subtype="success"))
+    assert [prompt and prompt.state for prompt in prompts] == [State.ANSWERED, State.SENT]
 
 
 class Machine(RuleBasedStateMachine):

@@ -89,6 +89,16 @@ FATES: dict[str, tuple[list[str | None], list[dict[str, Any]], list[State]]] = {
         [INIT, *(lifecycle("a", name) for name in ("queued", "started", "queued"))],
         [State.QUEUED],
     ),
+    "one whose turn was cancelled": (
+        ["a"],
+        [INIT, *(lifecycle("a", name) for name in ("queued", "started", "cancelled"))],
+        [State.FOLDED],
+    ),
+    "one that was put back after it entered a turn": (
+        ["a", "b"],
+        [INIT, *(lifecycle("b", name) for name in ("queued", "started", "completed", "queued"))],
+        [State.SENT, State.QUEUED],
+    ),
     "a queued one is no merged one": (["a", "b"], [lifecycle("b", "queued"), result()], [State.ANSWERED, State.QUEUED]),
     "injected ones": (
         ["a", "b", "c"],
@@ -240,6 +250,31 @@ def test_a_turn_about_the_end_of_a_command_is_waited_for_if_it_is_certain(how: s
     assert not run.over
     run.settle()
     assert run.over is not is_certain
+
+
+def test_a_resumed_task_belongs_to_the_agent_that_resumed_it() -> None:
+    run = Run()
+    seen(run, INIT, started("t", parent_task_id="p"), ended("t"), started("t"), result(), ended("t"))
+    assert run.background.is_certain
+
+
+def test_an_ambient_task_is_not_waited_for() -> None:
+    run = Run()
+    seen(run, INIT, started("t", ambient=True), result())
+    assert run.over
+    task = {"task_id": "t", "task_type": "local_agent", "description": "d", "ambient": True}
+    seen(run, {**listed(), "tasks": [task]})
+    assert run.over
+
+
+def test_an_idle_cli_is_given_little_time_for_the_turn_about_a_task() -> None:
+    run = Run()
+    seen(run, RUNNING, INIT, started("s", "local_bash"), result(), IDLE, ended("s"))
+    assert run.background.is_certain
+    assert not run.over
+    assert run.patience(600, 0) == SETTLE_SECONDS
+    run.settle()
+    assert run.over
 
 
 def test_a_task_works_while_the_cli_lists_it() -> None:
