@@ -19,8 +19,10 @@ from claude_wire_kit.events import (
     Operation,
     PermissionCancelled,
     PermissionRequest,
+    Step,
     SubagentProgress,
 )
+from claude_wire_kit.events.todos import MAX_TODOS, Todos
 from what_is_kept import drive
 
 
@@ -71,6 +73,24 @@ def test_nothing_is_kept_of_a_subagent_that_has_ended_but_its_id() -> None:
         ui.add(line(type="system", subtype="task_started", description="d", task_type="local_agent", **task))
         ui.add(line(type="system", subtype="task_updated", patch={"status": "completed"}, **task))
     assert len(ui._work.subagents) == len(ui._work.subagents._by_task) == 0
+
+
+def test_a_subagent_keeps_its_first_task() -> None:
+    ui = Bridge()
+    for task in ("k1", "k2"):
+        started = {"description": "d", "task_type": "local_agent", "tool_use_id": "t"}
+        ui.add(line(type="system", subtype="task_started", task_id=task, session_id="s", **started))
+    assert ui._work.subagents._by_task == {("s", "k1"): "t"}
+    ui.end()
+    assert ui._work.subagents._by_task == {}
+
+
+def test_created_tasks_without_a_result_count_toward_the_limit() -> None:
+    todos = Todos()
+    for number in range(MAX_TODOS + 1):
+        assert todos.call(f"c{number}", "TaskCreate", {"subject": "Read"}) is None
+    assert todos.result(f"c{MAX_TODOS}", "Task #101 created", None) is None
+    assert todos.result("c0", "Task #1 created", None) == Step(0, "Read", 0, 1)
 
 
 def test_one_question_more_than_are_kept_drops_the_oldest() -> None:

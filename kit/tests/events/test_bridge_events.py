@@ -256,9 +256,22 @@ def test_what_is_small_stays_as_it_is() -> None:
     assert bounded(event) == event
 
 
+def test_a_text_with_exactly_the_maximum_length_stays_whole() -> None:
+    event = operation(content=[Part(text="x" * (HEAD_CHARS + TAIL_CHARS))])
+    assert bounded(event) == event
+
+
 def test_what_a_person_decides_on_is_not_cut() -> None:
     event = PermissionRequest(requestId="r", tool="Bash", input={"command": LONG}, options=[])
     assert bounded(event) is event
+
+
+@pytest.mark.parametrize(("replace_all", "shown"), [(False, {}), (True, {"replace_all": True})])
+def test_an_edit_beside_its_change_shows_replace_all_only_if_it_is_true(replace_all: bool, shown: Any) -> None:
+    given = {"old_string": "x", "new_string": "y", "replace_all": replace_all}
+    event = bounded(operation(name="Edit", input=given, change=["-x", "+y"]))
+    assert isinstance(event, Operation)
+    assert event.input == shown
 
 
 def test_a_call_says_the_change_that_it_asks_for_and_a_failed_command_its_exit_code() -> None:

@@ -135,6 +135,8 @@ REJECTED = "The user doesn't want to proceed with this tool use."
         ([REFUSED, returned("x", is_error=True)], "denied"),
         ([REFUSED, returned("x")], "succeeded"),
         ([returned("x", is_error=True, meta=[{"id": "t1", "non_execution_kind": "permission-rule"}])], "denied"),
+        ([returned("x", is_error=True, meta=[{"id": "t1", "non_execution_kind": "user-rejected"}])], "denied"),
+        ([returned("x", is_error=True, meta=[{"id": "t1", "non_execution_kind": "interrupted"}])], "interrupted"),
         ([returned("x", is_error=True, meta=[{"id": "t1", "permission_decision": {"decision": "reject"}}])], "denied"),
         ([returned("x", is_error=True, meta=[{"id": "t2", "non_execution_kind": "permission-rule"}])], "failed"),
         ([returned("x", is_error=True, meta=[5, {"id": "t1", "permission_decision": 5}])], "failed"),

@@ -395,6 +395,23 @@ async def test_a_question_outside_of_a_session_is_answered_too() -> None:
     assert isinstance(await Questions(ui, send).ask(request), PermissionResultDeny)
 
 
+async def test_a_question_whose_coroutine_is_closed_is_withdrawn_without_sending() -> None:
+    ui = Bridge()
+    sent: list[UiEvent] = []
+
+    async def send(event: UiEvent) -> None:
+        sent.append(event)
+
+    asking = Questions(ui, send).ask(CanUseToolRequest(tool_name="Bash", input={}))
+    asking.send(None)
+    [event] = sent
+    assert isinstance(event, PermissionRequest)
+    asking.close()
+    assert sent == [event]
+    with pytest.raises(AnswerError):
+        ui.answer(event.requestId, allow=True)
+
+
 def test_wrong_arguments_are_refused_at_once() -> None:
     with pytest.raises(TypeError, match="Questions takes a Bridge"):
         Questions(print, Bridge())

@@ -24,6 +24,7 @@ FENCED = "```\nRunning test 5 of 20\n```"
         ("Running test 5 of 20", "Running tests", 5, 20),
         ("I'll go on. Running test 5 of 20...", "Running tests", 5, 20),
         ("**Running test 5 of 20**", "Running tests", 5, 20),
+        ("Stop if it fails. Running test 5 of 20", "Running tests", 5, 20),
         ("I am now processing entry 0 of 7.", "Processing entries", 0, 7),
         ("Uploading big log batch 7 of 7, then done", "Uploading big log batches", 7, 7),
         ("Compiling class 2 of 3 in a hurry", "Compiling classes", 2, 3),
@@ -119,6 +120,11 @@ def test_the_same_progress_is_told_once_in_a_turn_and_session() -> None:
     told = progress(Bridge(), one, one, two, one, said("Running test 1 of 2", session="x"))
     assert [completed for _, completed, _, _ in told] == [1, 2, 1, 1]
     assert len(progress(Bridge(), one, ResultSuccess(session_id="s"), one)) == 2
+
+
+def test_equal_numbers_with_another_name_are_new_progress() -> None:
+    told = progress(Bridge(), said("Building module 1 of 2"), said("Testing module 1 of 2"))
+    assert told == [("Building modules", 1, 2, None), ("Testing modules", 1, 2, None)]
 
 
 def test_the_output_of_a_command_counts_and_that_of_other_tools_does_not() -> None:
@@ -337,3 +343,8 @@ def test_no_sentence_is_in_both_halves() -> None:
 )
 def test_what_is_a_name_behind_the_word_agent(text: str, name: str | None) -> None:
     assert found_in(text) == (set() if name is None else {f"{name}=running"})
+
+
+def test_a_text_starts_at_most_sixteen_subagents() -> None:
+    assert found_in("Launching 16 subagents") == {f"subagent {number}=started" for number in range(1, 17)}
+    assert found_in("Launching 99 subagents") == found_in("Launching 16 subagents")

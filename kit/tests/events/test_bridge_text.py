@@ -10,7 +10,7 @@ import pytest
 import recordings
 from claude_wire import AssistantMessage, Decoder, Message, decode
 from claude_wire.messages import ResultSuccess
-from claude_wire_kit.events import Bridge, ClaudeResponse, UserPrompt
+from claude_wire_kit.events import Activity, Bridge, ClaudeResponse, UserPrompt
 
 
 def event(event: dict[str, Any], **more: Any) -> Any:
@@ -59,6 +59,20 @@ def test_deltas_and_the_block_have_one_id() -> None:
         ("c", "m.1", True),
         ("c", "m.1", None),
     ]
+
+
+def test_the_characters_of_a_streaming_input_are_counted_for_each_block() -> None:
+    ui = Bridge(partial=True, details=True)
+    counts = []
+    for index, pieces in enumerate([['{"a":', "1}"], ["{}"]]):
+        block = {"type": "tool_use", "id": f"t{index}", "name": "Bash", "input": {}}
+        ui.add(event({"type": "content_block_start", "index": index, "content_block": block}))
+        for piece in pieces:
+            piece_delta = {"type": "input_json_delta", "partial_json": piece}
+            [activity] = ui.add(event({"type": "content_block_delta", "index": index, "delta": piece_delta}))
+            assert isinstance(activity, Activity)
+            counts.append(activity.detail)
+    assert counts == ["5 characters", "7 characters", "2 characters"]
 
 
 def test_a_block_that_begins_blank_is_told_from_its_first_word_on() -> None:
