@@ -71,7 +71,7 @@ def describe_answer(asked: str | None, response: m.ControlResponse) -> Notice | 
             return describe_decision(response.payload_as(m.CanUseToolRequest))
         except PayloadError:
             return describe_decision(None)
-    if asked == "mcp_message" or payload in ({}, {"continue": True}):
+    if payload in ({}, {"continue": True}):
         return None
     if asked == "elicitation":
         action = payload.get("action")
