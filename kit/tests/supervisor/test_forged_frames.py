@@ -184,6 +184,15 @@ def test_frames_are_taken_out_and_each_line_is_one_message_wherever_chunks_end(
     assert len(frames) == sum(b'"lines":7' in line or b'"line":3' in line for line, is_own in said if not is_own)
 
 
+def test_only_a_line_of_blanks_becomes_a_message_wherever_chunks_end() -> None:
+    data = b"x \t\n\n \r\ny\n\n"
+    for size in range(1, len(data) + 1):
+        chunks = [data[at : at + size] for at in range(0, len(data), size)]
+        first, *blank, second, last = whole(taken(SupervisorLines(0), chunks)[0])
+        assert (first, second) == (b"x \t", b"y")
+        assert [decode(line) for line in (*blank, last)] == [KeepAlive()] * 3
+
+
 @pytest.mark.parametrize(
     ("frame", "end"),
     [
