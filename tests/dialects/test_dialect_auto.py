@@ -11,7 +11,7 @@ import pytest
 from claude_wire import UserMessage, encode
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, STREAM_JSON_2_1_7, Dialect, dialect_of
 from claude_wire.messages import InterruptedMessage, ResultCancelled
-from dialect_lines import RESULT, read
+from dialect_lines import INIT, RESULT, read
 
 ALL = [STREAM_JSON, STREAM_JSON_2_1_7, CLASSIC, MIRIAD, JSON_RPC, AUTO]
 
@@ -65,8 +65,18 @@ def test_prompts_and_results_count_before_the_dialect_is_found_out() -> None:
     assert host.from_agent(RESULT) == [ResultCancelled(is_error=False, session_id="S"), RESULT]
 
 
+def test_a_result_that_no_prompt_asked_for_does_not_count_for_the_next_prompt() -> None:
+    host = AUTO.connect()
+    assert host.from_agent(RESULT) == [RESULT]
+    host.to_agent(UserMessage.of("a"))
+    host.from_agent(InterruptedMessage(session_id="S"))
+    assert host.dialect is MIRIAD
+    assert host.missing_result() == [ResultCancelled(is_error=False, session_id="S")]
+
+
 def test_an_agent_answers_in_what_it_has_found_out() -> None:
     agent = AUTO.connect()
+    assert agent.to_host(INIT) == encode(INIT)
     assert agent.to_host(RESULT) == encode(RESULT)
     assert agent.from_host(read('{"type":"control","action":"interrupt"}')) == []
     assert json.loads(agent.reply())["message"] == "No turn is currently running"

@@ -222,6 +222,9 @@ def test_json_rpc_names_a_result_by_its_run_and_makes_results_of_errors() -> Non
     )
     (cancelled,) = connection.from_agent(read(failed % -32003))
     assert cancelled == ResultCancelled(is_error=False, user_message_uuids=["run"])
+    names = '{"jsonrpc":"2.0","id":"run","result":{"type":"result","subtype":"success","user_message_uuids":["p"]}}'
+    (result,) = connection.from_agent(read(names))
+    assert result.user_message_uuids == ["p"]
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
@@ -338,6 +341,18 @@ def test_an_error_of_json_rpc_has_no_words_if_they_are_no_string(words: object) 
     line = json.dumps({"jsonrpc": "2.0", "id": "run", "error": {"code": -32603, "message": words}})
     (failed,) = JSON_RPC.connect().from_agent(read(line))
     assert failed.error == ErrorInfo(message="", code="-32603")
+
+
+def test_a_tool_result_of_classic_failed_if_the_block_in_it_failed() -> None:
+    block = '{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}'
+    line = f'{{"type":"tool_result","tool_use_id":"t","result":{block}}}'
+    (message,) = CLASSIC.connect().from_agent(read(line))
+    assert [one.is_error for one in message.tool_results] == [True]
+
+
+def test_a_failed_result_without_a_text_says_its_subtype() -> None:
+    failed = ResultErrorDuringExecution(is_error=True, session_id="S")
+    assert json.loads(MIRIAD.connect().to_host(failed))["result"] == "error_during_execution"
 
 
 def test_a_failed_result_with_an_error_object_keeps_it() -> None:

@@ -102,6 +102,7 @@ def test_a_prompt_of_miriad_has_a_result_of_its_own_unless_it_was_injected(count
     injected = InjectedMessage(message_count=count, content_length=1)
     assert host.from_agent(injected) == [injected]
     host.from_agent(InterruptedMessage(session_id="S"))
+    assert host.result_may_be_missing
     missing = [ResultCancelled(is_error=False, session_id="S")] if own_result else []
     assert host.from_agent(RESULT) == [*missing, RESULT]
     assert host.interrupt_may_be_unanswered  # no turn runs, so the agent may not answer an interrupt
@@ -167,6 +168,7 @@ def test_json_rpc_cancels_behind_the_result_of_the_run_and_tells_its_status() ->
         ('{"jsonrpc":"1.0","id":1,"method":"run"}', -32600, None),
         ('{"jsonrpc":"2.0","method":"run"}', -32600, None),
         ('{"jsonrpc":"2.0","id":{},"method":"run"}', -32600, None),
+        ('{"jsonrpc":"2.0","id":true,"method":"run"}', -32600, None),
         ('{"jsonrpc":"2.0","id":1,"method":"walk"}', -32601, 1),
         ('{"jsonrpc":"2.0","id":1,"method":"run"}', -32602, 1),
         ('{"jsonrpc":"2.0","id":"x","method":"run","params":{"prompt":5}}', -32602, "x"),
@@ -241,6 +243,11 @@ def test_classic_asks_by_a_system_message() -> None:
     agent.to_host(QUESTION)
     (answer,) = agent.from_host(read(told))
     assert isinstance(answer.payload_as(CanUseToolRequest), PermissionResultDeny)
+
+
+def test_classic_drops_the_id_of_a_tool_use_that_is_not_a_string() -> None:
+    (asked,) = CLASSIC.connect().from_agent(read(ASKED.replace('"t"', "7")))
+    assert asked.request == CanUseToolRequest(tool_name="Bash", input={"command": "ls"})
 
 
 def test_classic_asks_one_question_at_a_time() -> None:
