@@ -35,7 +35,7 @@ from claude_wire.messages import PermissionResult
 from claude_wire_kit.commands.supervisor.client import Client
 from claude_wire_kit.supervisor import Cursor, DetachedError, SupervisorError
 from claude_wire_kit.supervisor.attach import Supervisor, connect, spec_of
-from claude_wire_kit.supervisor.frames import Attach, Create, Resume, Serves, line_of
+from claude_wire_kit.supervisor.frames import Attach, Create, Failed, Resume, Serves, line_of
 from claude_wire_kit.supervisor.transport import SocketTransport
 from session_peer import Server, allow, line, numbered, numbers
 from supervised import Commands
@@ -383,6 +383,46 @@ async def test_an_answer_that_does_not_come_is_told(
 
 
 @every_backend
+async def test_a_command_that_starts_or_stops_a_cli_has_more_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claude_wire_kit.supervisor.attach.START_SECONDS", 0.02)
+    async with answering(tmp_path / "h", ends=False):
+        supervisor = connect(tmp_path / "h", timeout=0.01)
+        commands: list[tuple[Callable[[], Any], str]] = [
+            (lambda: supervisor.create(spec()).__aenter__(), "0.02"),
+            (lambda: supervisor.resume("s1").__aenter__(), "0.02"),
+            (lambda: supervisor.start(spec()), "0.02"),
+            (lambda: supervisor.restart("s1"), "0.02"),
+            (lambda: supervisor.prewarm(spec()), "0.02"),
+            (lambda: supervisor.attach("s1").__aenter__(), "0.01"),
+            (lambda: supervisor.stop("s1", grace=0.01), "0.04"),
+        ]
+        for command, seconds in commands:
+            with pytest.raises(SupervisorError, match=f"not answered within {seconds} seconds"):
+                await command()
+
+
+@every_backend
+async def test_a_refusal_before_the_command_arrives_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = SocketTransport.send
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.fspath(tmp_path / "socket"))
+        server.listen(1)
+
+        async def send_late(transport: SocketTransport, data: bytes) -> None:
+            accepted, _ = server.accept()
+            with accepted:
+                accepted.sendall(line_of(Failed("limit", "too many clients")))
+            await send(transport, data)
+
+        monkeypatch.setattr(SocketTransport, "send", send_late)
+        with pytest.raises(SupervisorError, match="too many clients") as caught:
+            await connect(tmp_path).list()
+        assert caught.value.error == "limit"
+
+
+@every_backend
 async def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
     missing = connect(command=[os.fspath(tmp_path / "missing"), "attach"])
     with pytest.raises(SupervisorError, match="cannot be run") as caught:
@@ -478,6 +518,7 @@ def test_a_spec_says_all_that_a_supervisor_needs(tmp_path: Path, monkeypatch: py
     assert bare.argv == ["cli"]
     assert bare.env == {"ONLY": "x", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"}
     assert bare.cwd == os.fspath(tmp_path / "sub")
+    assert spec_of(["cli"], env={"KEY": "1"}, extra_env={"KEY": "2"}).env["KEY"] == "2"
     assert "--permission-prompt-tool" not in spec_of(ClaudeOptions(cli_path="/cli"), asks=False).argv
 
 
