@@ -350,6 +350,29 @@ async def test_a_supervisor_whose_queue_is_full_holds_up_no_other_task(tmp_path:
 
 
 @every_backend
+async def test_a_line_larger_than_the_buffer_of_the_socket_arrives_whole(tmp_path: Path) -> None:
+    received = bytearray()
+    ended = anyio.Event()
+    listener = await anyio.create_unix_listener(tmp_path / "socket")
+
+    async def serve(stream: Any) -> None:
+        async with stream:
+            async for data in stream:
+                received.extend(data)
+        ended.set()
+
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, serve)
+        transport = SocketTransport(os.fspath(tmp_path / "socket"), "folder")
+        await transport.open()
+        await transport.send(b"x" * 4_000_000)
+        await transport.aclose()
+        await ended.wait()
+        group.cancel_scope.cancel()
+    assert received == b"x" * 4_000_000
+
+
+@every_backend
 @pytest.mark.parametrize(
     ("answers", "ends", "error", "words"),
     [
@@ -475,6 +498,16 @@ async def test_an_attachment_is_opened_once_and_says_so(tmp_path: Path) -> None:
         await dropped.open()
         del dropped
         gc.collect()
+
+
+@every_backend
+async def test_an_attachment_that_is_refused_closes_its_connection(tmp_path: Path) -> None:
+    async with answering(tmp_path / "h", line_of(Failed("unknown", "no such session")), ends=False):
+        way = connect(tmp_path / "h").open(Attach(attach="s1"))
+        with pytest.raises(SupervisorError, match="no such session"):
+            await way.open()
+        with pytest.raises(BrokenPipeError, match="is closed"):
+            await way.send(b"{}\n")
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
