@@ -45,6 +45,14 @@ class Place:
         while not (self.work / name).exists():
             await anyio.sleep(0.02)
 
+    async def transcribed(self, text: str) -> None:
+        """Wait until a transcript of the CLI contains a text. The caller sets the time limit.
+
+        The CLI writes its transcripts with a delay. A session that is killed before that cannot be resumed.
+        """
+        while not any(text in path.read_text() for path in self.home.glob(".claude/projects/*/*.jsonl")):
+            await anyio.sleep(0.02)
+
     async def asked(self, script: str) -> None:
         """Wait until the API has received a request for this script. The caller sets the time limit."""
         assert self.api is not None
