@@ -107,7 +107,7 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
         Reply(text("It is back.")),
     ],
     # A subagent that runs for 20 seconds and creates a file; a command that runs for 8 seconds; a subagent whose reply
-    # uses up the budget.
+    # uses up the budget and starts a command that never ends.
     "long_agent": [
         agent("marker", run_in_background=True),
         Reply(text("It is on its way.")),
@@ -125,8 +125,7 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
         Reply(text("Never.")),
     ],
     "spender": [
-        bash("sleep 1"),
-        Reply(text("x" * 200_000), tool("Bash", command="sleep 1; touch spent", description="For the test")),
+        Reply(text("x" * 200_000), *bash("until [ -e never ]; do sleep 0.1; done").blocks, gate="spender"),
         Reply(text(REPORT)),
     ],
     "background_agents": [

@@ -7,8 +7,9 @@ from typing import Any
 import anyio
 import pytest
 
-from claude_wire import ClaudeOptions, ResultMessage, ask, sync
+from claude_wire import ClaudeOptions, Decoder, ResultMessage, ask, sync
 from claude_wire.errors import SubagentStoppedError
+from claude_wire.messages import TaskNotificationMessage
 from claude_wire.session.open import STATE_VARIABLE
 from places import CLI, Place
 from through_sdk import DEADLINE
@@ -51,14 +52,22 @@ def test_a_command_of_8_seconds_is_waited_for_if_that_is_asked_for(place: Place)
 
 @pytest.mark.parametrize("states", ["1", ""], ids=["states", "no states"])
 def test_a_budget_that_trips_in_a_subagent_ends_the_run_with_an_error_that_says_so(states: str, place: Place) -> None:
+    output = bytearray()
+
+    def received(data: bytes) -> None:
+        output.extend(data)
+        if b'"type":"result"' in output:
+            assert place.api is not None
+            place.api.open("spender")
+
     async def main() -> None:
         with anyio.fail_after(DEADLINE):
-            talk = Talk(place)
-            env = {STATE_VARIABLE: states}
-            async with talk.session(allowed_tools=["Bash"], max_budget_usd=0.5, env=env) as session:
+            options = {"allowed_tools": ["Bash"], "max_budget_usd": 0.5, "env": {STATE_VARIABLE: states}}
+            async with Talk(place).session(host={"on_received": received}, **options) as session:
                 with pytest.raises(SubagentStoppedError) as caught:
                     await session.ask("[[spending_agent]]")
                 assert (caught.value.result.result, caught.value.count) == ("It is on its way.", 1)
-        assert not (place.work / "spent").exists()
 
     anyio.run(main)
+    messages = Decoder().feed(bytes(output))
+    assert [one.status for one in messages if isinstance(one, TaskNotificationMessage)] == ["stopped"]
