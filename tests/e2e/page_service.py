@@ -26,7 +26,7 @@ __all__ = ["PageService", "PageSession"]
 SECONDS = 60.0
 #: Milliseconds between two checks of a tab or a journal, and the number of checks before the test fails.
 LOOK_MS = 50
-LOOKS = 400
+LOOKS = 1200
 
 
 class PageService:

@@ -259,7 +259,8 @@ def test_leaving_in_the_middle_of_a_turn_interrupts_it_and_needs_no_signal(
     backend: str, script: str, how: str, place: Place
 ) -> None:
     async def main() -> None:
-        session = Talk(place).session(include_partial_messages=True, allowed_tools=["Bash"])
+        host = {"grace": DEADLINE / 2}
+        session = Talk(place).session(host=host, include_partial_messages=True, allowed_tools=["Bash"])
         async with anyio.create_task_group() as tasks, session:
             await session.query(f"[[{script}]]")
             if script == "long_bash":
@@ -273,7 +274,7 @@ def test_leaving_in_the_middle_of_a_turn_interrupts_it_and_needs_no_signal(
                 async with anyio.create_task_group() as others:
                     others.start_soon(session.aclose)
         assert session.process is not None
-        # The exit code would be 143 if the session had to send SIGTERM after its 5 seconds of grace.
+        # The exit code would be 143 if the session had to send SIGTERM at the end of its grace period.
         assert session.process.returncode in (0, 1)
 
     within_deadline(main, backend)

@@ -136,7 +136,7 @@ async def test_no_tool_starts_after_the_supervisor_was_killed_and_the_session_is
             supervisor.kill()
             supervisor.wait()
             killed_at = time.time()
-        with anyio.fail_after(5):
+        with anyio.fail_after(SECONDS):
             while running(place):
                 await anyio.sleep(0.01)
         await anyio.sleep(0.5)

@@ -99,7 +99,7 @@ class Tab:
         self.page: Any = page
         #: Errors, warnings and violations of the Content-Security-Policy.
         self.faults: list[str] = []
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on("console", self._console)
 
