@@ -258,3 +258,37 @@ def test_the_conversation_stays_where_it_is_when_work_begins(browser: Any, serve
         session.publish({"type": "progress_update", **step})
         tab.page.wait_for_selector("#now")
         assert tab.page.evaluate(where) == before
+
+
+#: Scroll to the end as the page does, and make the conversation longer before the browser reports the scrolling.
+LONGER = """() => new Promise((done) => {
+  const main = document.getElementById("main");
+  const longer = () => document.getElementById("log").append(Object.assign(document.createElement("p"), { style: "height: 500px" }));
+  longer();
+  main.scrollTop = main.scrollHeight;
+  longer();
+  requestAnimationFrame(() => requestAnimationFrame(done));
+})"""
+GAP = "() => { const main = document.getElementById('main'); return main.scrollHeight - main.scrollTop - main.clientHeight }"
+
+
+def test_the_view_follows_the_conversation_until_a_person_scrolls_up(browser: Any, server: PageServer) -> None:
+    """Only a person's scrolling stops the view from following, and scrolling back to the end starts it again."""
+    session = server.add("one", {"type": "claude_response", "content": "Line.\n\n" * 100})
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+
+        def publish(text: str) -> float:
+            session.publish({"type": "claude_response", "content": f"{text}\n\n" * 20})
+            tab.page.get_by_text(text, exact=True).first.wait_for(state="attached")
+            tab.page.evaluate("new Promise(requestAnimationFrame)")
+            return float(tab.page.evaluate(GAP))
+
+        tab.page.evaluate(LONGER)
+        assert publish("First") < 1
+        assert tab.page.is_hidden("#down")
+        tab.page.evaluate("document.getElementById('main').scrollBy(0, -30)")
+        tab.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert publish("Second") > 100
+        tab.page.click("#down")
+        assert publish("Third") < 1

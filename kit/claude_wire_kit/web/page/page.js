@@ -59,6 +59,8 @@ let sessions = [];
 /** When the list of sessions was last loaded; null before the first time. */
 let lookedAt = null;
 let isAtEnd = true;
+/** The scrollTop, clientHeight and scrollHeight of #main after the last scrolling. */
+let last = { top: 0, height: 0, whole: 0 };
 /** True if the prompt should get the focus as soon as it is enabled. */
 let isPromptWanted = false;
 
@@ -463,6 +465,12 @@ function changed() {
 function down() {
   const main = at("main");
   main.scrollTop = main.scrollHeight;
+  remember();
+}
+
+function remember() {
+  const { scrollTop, clientHeight, scrollHeight } = at("main");
+  last = { top: scrollTop, height: clientHeight, whole: scrollHeight };
 }
 
 /** An entry's position, in pixels from the top edge of the view. */
@@ -667,7 +675,13 @@ at("main").addEventListener(
   "scroll",
   () => {
     const main = at("main");
-    isAtEnd = main.scrollHeight - main.scrollTop - main.clientHeight < 40;
+    const gap = main.scrollHeight - main.scrollTop - main.clientHeight;
+    // A gap alone does not mean that a person has scrolled up: the conversation may have grown since down(). And the browser
+    // itself scrolls up if #main becomes higher or the conversation shorter.
+    const isByPerson = main.scrollTop < last.top && main.clientHeight <= last.height && main.scrollHeight >= last.whole;
+    if (isByPerson) isAtEnd = gap < 2;
+    else if (gap < 40) isAtEnd = true;
+    remember();
     at("down").hidden = isAtEnd;
     if (isAtEnd) conversation.kept.close();
     else older();
