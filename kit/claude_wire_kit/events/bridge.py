@@ -388,6 +388,11 @@ class Bridge:
         content, text, id = message.content, message.text, message.uuid or None
         if not is_sent and not isinstance(content, str):
             content = [block for block in content if not isinstance(block, m.ToolResultBlock)]
+        if message.isReplay and agent is None and isinstance(content, str):
+            joined, text = text, to.repeat_prompt(text)
+            content = text
+            if joined != text and _take(joined, self._hooked):
+                return
         parts = parts_of(content)
         if not has_content(parts) or (message.isReplay and _take(text, self._hooked, self._awaited)):
             return

@@ -11,12 +11,26 @@ from claude_wire_kit.events.todos import Todos
 
 #: Maximum number of a conversation's streamed blocks whose whole block has not arrived.
 MAX_STREAMED = 64
+#: Maximum number of characters of a turn's repeated prompts to remember. Above this, the bridge cannot separate prompts
+#: that the CLI has joined.
+MAX_REPEATED = 65_536
 
 
 class Conversation:
     """The progress and the streaming text of one session."""
 
-    __slots__ = ("_last", "_structured", "fields", "id", "messages", "project", "streamed", "tells_subagents", "todos")
+    __slots__ = (
+        "_last",
+        "_repeated",
+        "_structured",
+        "fields",
+        "id",
+        "messages",
+        "project",
+        "streamed",
+        "tells_subagents",
+        "todos",
+    )
 
     def __init__(self, id: str | None, project: str | None) -> None:
         self.id: str | None = id
@@ -27,6 +41,8 @@ class Conversation:
         self._last: Step | None = None
         # True once a task list reported progress in this turn. From then on, progress in texts is ignored.
         self._structured: bool = False
+        # The texts of the prompts that the CLI has repeated since the last result, each with a line feed.
+        self._repeated: str = ""
         self.todos: Todos = Todos()
         #: Id of a subagent, or None for the main agent -> the id of the message that it is streaming.
         self.messages: dict[str | None, str] = {}
@@ -37,8 +53,19 @@ class Conversation:
 
     def end_turn(self) -> None:
         """Forget the ended turn's state."""
-        self._last, self._structured = None, False
+        self._last, self._structured, self._repeated = None, False, ""
         self.streamed.clear()
+
+    def repeat_prompt(self, text: str) -> str:
+        """Note a prompt that the CLI repeats, and return the text that the host sent.
+
+        If prompts waited for the end of a turn, the CLI answers them together. It repeats each of them, but the last
+        one with the text of all, joined with line feeds: ``a``, ``b`` and then ``a\\nb\\nc``.
+        """
+        own = text.removeprefix(self._repeated) or text
+        is_long = len(self._repeated) + len(own) > MAX_REPEATED
+        self._repeated = "" if is_long else f"{self._repeated}{own}\n"
+        return own
 
     def start_message(self, agent: str | None, id: str) -> None:
         """Note that an agent starts to stream a message. Forget its previous message's streamed blocks."""

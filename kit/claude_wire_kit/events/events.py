@@ -85,6 +85,7 @@ class UserPrompt(_Event, tag="user_prompt", kw_only=True, frozen=True):
 
     Requires ``Bridge(prompts=True)``, and a CLI that repeats prompts: ``ClaudeOptions(replay_user_messages=True)``.
     ``id`` is the uuid that the prompt was sent with. ``attachments`` is the number of its images and documents, if any.
+    If the CLI joins prompts that waited, each one's event has its text alone.
 
     With ``Bridge(details=True)`` there is one event for each prompt in any message, including subagents' prompts
     (``agentId``) and user messages that the CLI itself wrote (``origin``). ``parts`` is the whole content, ``at`` is

@@ -9,8 +9,8 @@ import pytest
 
 import recordings
 from claude_wire import AssistantMessage, Decoder, Message, decode
-from claude_wire.messages import ResultSuccess
-from claude_wire_kit.events import Activity, Bridge, ClaudeResponse, UserPrompt
+from claude_wire.messages import ResultSuccess, UserMessage
+from claude_wire_kit.events import Activity, Bridge, ClaudeResponse, Part, UserPrompt
 
 
 def event(event: dict[str, Any], **more: Any) -> Any:
@@ -164,6 +164,28 @@ def test_two_prompts_without_a_uuid_are_two() -> None:
     ui = Bridge(prompts=True)
     events = ui.add(repeated("again", None)) + ui.add(repeated("again", None))
     assert events == [UserPrompt(content="again", conversationId="s")] * 2
+
+
+@pytest.mark.parametrize("details", [False, True])
+def test_prompts_that_waited_and_are_answered_together_are_shown_once(details: bool) -> None:
+    """The CLI repeats the last one with the texts of all. A text of an earlier turn is not removed."""
+    ui = Bridge(prompts=True, details=details)
+    texts = ["first", "first\nsecond", "first\nsecond\n\nthird\nline"]
+    found = [ui.add(repeated(text, str(number))) for number, text in enumerate(texts)]
+    assert [event.content for [event] in found if isinstance(event, UserPrompt)] == ["first", "second", "\nthird\nline"]
+    if details:
+        assert [event.parts for [event] in found if isinstance(event, UserPrompt)][1] == [Part(text="second")]
+    ui.add(decode(b'{"type":"result","subtype":"success","is_error":false,"session_id":"s"}'))
+    [event] = ui.add(repeated("first\nsecond", "u"))
+    assert isinstance(event, UserPrompt)
+    assert event.content == "first\nsecond"
+
+
+def test_a_prompt_that_was_sent_is_shown_once_if_the_cli_joins_it_with_others() -> None:
+    ui = Bridge(details=True)
+    sent = [event for text in ("first", "second") for event in ui.sent(UserMessage.of(text))]
+    assert [event.content for event in sent if isinstance(event, UserPrompt)] == ["first", "second"]
+    assert ui.add(repeated("first", "u1")) + ui.add(repeated("first\nsecond", "u2")) == []
 
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}

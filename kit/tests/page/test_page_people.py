@@ -206,7 +206,7 @@ def test_rename_end_and_delete(browser: Any, tmp_path: Path) -> None:
 
 
 def test_the_queue_is_seen_and_edited(browser: Any, tmp_path: Path) -> None:
-    """Another tab shows the queued prompts as well, and follows their removal."""
+    """Another tab shows the queued prompts as well. The agent answers those that remain together, each shown once."""
     with guided(browser, tmp_path) as shop:
         shop.say("Run the tests")
         shop.page.wait_for_selector("#questions .main")
@@ -222,9 +222,11 @@ def test_the_queue_is_seen_and_edited(browser: Any, tmp_path: Path) -> None:
         shop.page.get_by_role("button", name="Edit").nth(0).click()
         shop.page.wait_for_function("() => document.getElementById('prompt').value === 'a picture'")
         assert shop.page.locator("#queue .text").all_text_contents() == ["Which model?"]
+        shop.page.press("#prompt", "Enter")
+        shop.page.locator("#queue .queued").nth(1).wait_for()
         shop.page.click("#questions .main")
         shop.tab.wait_for_turns(2)
-        assert shop.tab.shown()["prompts"] == ["Run the tests", "Which model?"]
+        assert shop.tab.shown()["prompts"] == ["Run the tests", "Which model?", "a picture"]
         assert shop.page.is_hidden("#queue")
 
 

@@ -263,13 +263,18 @@ def test_the_conversation_stays_where_it_is_when_work_begins(browser: Any, serve
 #: Scroll to the end as the page does, and make the conversation longer before the browser reports the scrolling.
 LONGER = """() => new Promise((done) => {
   const main = document.getElementById("main");
-  const longer = () => document.getElementById("log").append(Object.assign(document.createElement("p"), { style: "height: 500px" }));
+  const longer = () =>
+    document.getElementById("log").append(Object.assign(document.createElement("p"), { style: "height: 500px" }));
   longer();
   main.scrollTop = main.scrollHeight;
   longer();
   requestAnimationFrame(() => requestAnimationFrame(done));
 })"""
-GAP = "() => { const main = document.getElementById('main'); return main.scrollHeight - main.scrollTop - main.clientHeight }"
+#: Return the pixels of the conversation below the view.
+GAP = """() => {
+  const main = document.getElementById("main");
+  return main.scrollHeight - main.scrollTop - main.clientHeight;
+}"""
 
 
 def test_the_view_follows_the_conversation_until_a_person_scrolls_up(browser: Any, server: PageServer) -> None:
