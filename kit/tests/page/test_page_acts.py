@@ -122,6 +122,18 @@ def test_question_settled_by_another_client(browser: Any, server: PageServer) ->
         assert [row[2] for row in tab.shown()["questions"]] == ["answered", "withdrawn"]
 
 
+def test_a_question_is_placed_before_the_calls_that_follow_it(browser: Any, server: PageServer) -> None:
+    """The next call may arrive before the page learns that the question was answered."""
+    calls = [{"type": "operation", "id": id, "name": "Bash", "title": id, "state": "started"} for id in ("one", "two")]
+    session = server.add("one", calls[0], question("q"), calls[1])
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#log [data-id=two]")
+        session.settle("q")
+        tab.page.wait_for_selector("#log [data-id=q]")
+        ids = "(all) => all.map((one) => one.dataset.id)"
+        assert tab.page.locator("#log [data-id]").evaluate_all(ids) == ["one", "q", "two"]
+
+
 @pytest.mark.parametrize(("allowed", "words"), [(True, "Allowed"), (False, "Denied")])
 def test_how_another_client_has_answered(browser: Any, server: PageServer, allowed: bool, words: str) -> None:
     """The page first shows only "answered". The later event shows whether the tool was allowed, also after a reload."""

@@ -357,9 +357,9 @@ export class Conversation {
     return detail;
   }
 
-  /** Return the list for the next call. Consecutive calls share one list. */
+  /** Return the list for the next call. Consecutive calls share one list. The place of an open question, a comment, ends a list. */
   calledIn() {
-    if (this.group === null || this.group.entry !== this.log.lastElementChild || this.group.list.childElementCount > 200) {
+    if (this.group === null || this.group.entry !== this.log.lastChild || this.group.list.childElementCount > 200) {
       const entry = make("article", "entry calls");
       entry.setAttribute("aria-label", "Tools");
       const list = make("ul", "list");
