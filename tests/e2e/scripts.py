@@ -66,7 +66,18 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
         Reply(text("All three asked.")),
     ],
     "hooks": [bash("echo hooked"), bash("echo forbidden"), Reply(text("Hooks ran."))],
+    # In the scripts that end in "_handed_over", the second call waits until the test has replaced the first host.
+    "hooks_handed_over": [
+        bash("echo hooked"),
+        Reply(*bash("echo forbidden").blocks, gate="handed_over"),
+        Reply(text("Hooks ran.")),
+    ],
     "mcp": [Reply(tool("mcp__calc__add", a=20, b=22)), Reply(tool("mcp__calc__fail")), Reply(text("Added."))],
+    "mcp_handed_over": [
+        Reply(tool("mcp__calc__add", a=20, b=22)),
+        Reply(tool("mcp__calc__fail"), gate="handed_over"),
+        Reply(text("Added.")),
+    ],
     # If the host sends back the suggestion of the first question, the CLI does not ask about the second call.
     "permission_kept": [bash("touch first"), bash("touch second"), Reply(text("Asked once."))],
     # The host never answers this question, or denies it and interrupts the turn.

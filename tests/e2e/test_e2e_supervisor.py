@@ -233,19 +233,21 @@ async def test_the_mcp_server_of_a_second_client_goes_on_where_that_of_the_first
 ) -> None:
     calls: list[list[Any]] = [[], []]
     seen: list[Any] = []
+    assert place.api is not None
     async with hosting(tmp_path / "h") as supervisor:
         way = connect(supervisor.path)
         options = own_spec(place, permission_mode="bypassPermissions")
         with anyio.fail_after(SECONDS):
             async with way.create(options, mcp_servers={"calc": Calculator(calls[0])}) as session:
-                await session.query("[[mcp]] Add.")
+                await session.query("[[mcp_handed_over]] Add.")
                 await until_tool_result(session, seen, 1)
                 cursor = session.cursor
             async with way.attach(cursor, mcp_servers={"calc": Calculator(calls[1])}) as session:
+                # While no client serves a tool, the supervisor itself answers its calls with an error.
+                place.api.open("handed_over")
                 async for message in session.receive_run():
                     seen.append(message)
-    assert calls[0][:1] == [("add", {"a": 20, "b": 22})]
-    assert calls[0][1:] + calls[1] == [("fail", {})], "it was asked of one of them, once"
+    assert calls == [[("add", {"a": 20, "b": 22})], [("fail", {})]]
     assert isinstance(seen[-1], ResultMessage)
     assert seen[-1].result == "Added."
     uuids = [one.uuid for one in seen if getattr(one, "uuid", None)]
@@ -254,6 +256,7 @@ async def test_the_mcp_server_of_a_second_client_goes_on_where_that_of_the_first
 
 async def test_the_hooks_of_a_second_client_decide_after_it_has_come(place: Place, tmp_path: Path) -> None:
     asked: list[list[str]] = [[], []]
+    assert place.api is not None
 
     def guard_of(number: int) -> Any:
         def guard(request: HookCallbackRequest) -> HookOutput | None:
@@ -272,13 +275,17 @@ async def test_the_hooks_of_a_second_client_decide_after_it_has_come(place: Plac
         options = own_spec(place, permission_mode="bypassPermissions")
         with anyio.fail_after(SECONDS):
             async with way.create(options, hooks=guard_of(0)) as session:
-                await session.query("[[hooks]] Go.")
+                await session.query("[[hooks_handed_over]] Go.")
                 await until_tool_result(session, seen, 1)
                 cursor = session.cursor
+            # A hook of the CLI waits while there is no client.
+            place.api.open("handed_over")
+            (running,) = supervisor.supervisor._sessions.running
+            while running.life.value != "asking":
+                await anyio.sleep(0.01)
             async with way.attach(cursor, hooks=guard_of(1)) as session:
                 async for message in session.receive_run():
                     seen.append(message)
-    assert asked[0][0] == "echo hooked"
-    assert asked[0][1:] + asked[1] == ["echo forbidden"]
+    assert asked == [["echo hooked"], ["echo forbidden"]]
     assert b"not this one" in b"".join(encode(message) for message in seen)
     assert isinstance(seen[-1], ResultMessage)
