@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from difflib import ndiff
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,9 @@ class PageService:
         self.state: Path = folder / "state"
         self.projects: Path = folder / "projects"
         self.projects.mkdir()
-        (folder / "home").mkdir()
-        self._environment = sandbox.environment(folder / "home", api.url)
+        self.home: Path = folder / "home"
+        self.home.mkdir()
+        self._environment = sandbox.environment(self.home, api.url)
         self._config = folder / "serve.toml"
         options = f'cli_path = "{CLI}"\nsystem_prompt = ""\npermission_prompt_tool = "stdio"\n'
         self._config.write_text(
@@ -176,8 +178,21 @@ class PageSession:
 
     def waits_for(self, type: str, count: int) -> None:
         """Wait until the CLI has written this number of messages of a type."""
-        for _ in range(LOOKS):
-            if len(self.said(type)) >= count:
-                return
-            time.sleep(LOOK_MS / 1000)
-        raise AssertionError(f"there are no {count} messages of type {type}: {self.lines()[-3:]}")
+        wait_until(lambda: len(self.said(type)) >= count, f"the CLI has not written {count} messages of type {type}")
+
+    def is_transcribed(self, text: str) -> None:
+        """Wait until the CLI's transcript contains a text. The CLI writes its transcript with a delay."""
+        folders = f".claude/projects/*-{self.folder.name}/*.jsonl"
+        wait_until(
+            lambda: any(text in path.read_text() for path in self._service.home.glob(folders)),
+            f"the transcript does not contain {text!r}",
+        )
+
+
+def wait_until(condition: Callable[[], bool], otherwise: str) -> None:
+    """Wait until a condition is true. Raise AssertionError with the text `otherwise` if it stays false."""
+    for _ in range(LOOKS):
+        if condition():
+            return
+        time.sleep(LOOK_MS / 1000)
+    raise AssertionError(otherwise)

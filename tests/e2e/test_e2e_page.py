@@ -279,6 +279,8 @@ def test_a_session_that_ends_in_mid_turn_is_resumed(browser: Any, service: PageS
         type_prompt(tab, "Once more.")
         live_text(tab, "This never ")
         session.is_shown(tab)
+        # A killed CLI loses what it has not yet written to the transcript, and the resumed session needs the tool call.
+        session.is_transcribed("tool_result")
         service.end(session.id)
         tab.page.get_by_text("The session has ended").first.wait_for()
         session.is_shown(tab)
