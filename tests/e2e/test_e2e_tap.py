@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from claude_wire.testing import Recording
 from places import CLI, Place
 from same import comparable
 from tapped import install_tap
-from through_sdk import CONVERSATIONS, SDK, hold
+from through_sdk import CONVERSATIONS, DEADLINE, SDK, hold
 
 #: Conversations with deltas, tools, hooks, MCP servers and interrupts.
 HELD: dict[str, tuple[dict[str, Any], list[Any]]] = {
@@ -55,7 +56,7 @@ class Witness:
 
     def check(self) -> list[Recording]:
         """Check that the recording equals the copied input and output, byte for byte. Return the recording."""
-        recordings = [Recording.load(path) for path in self._recorded.iterdir()]
+        recordings = load_ended(self._recorded)
         assert recordings
         for direction in "out", "in":
             seen = {path.read_bytes() for path in self._seen.glob(f"{direction}.*")}
@@ -63,6 +64,17 @@ class Witness:
                 assert recording.files[f"std{direction}.ndjson"] in seen
             assert recordings[0].files[f"std{direction}.ndjson"]
         return recordings
+
+
+def load_ended(folder: Path) -> list[Recording]:
+    """Load all recordings after their taps have ended. A tap may end after its host."""
+    folders = [*folder.iterdir()]
+    deadline = time.monotonic() + DEADLINE
+    for path in (one / "exit.json" for one in folders):
+        while not (path.exists() and path.stat().st_size):
+            assert time.monotonic() < deadline, f"{path} is missing"
+            time.sleep(0.02)
+    return [Recording.load(path) for path in folders]
 
 
 @pytest.mark.parametrize("host", sorted(HOSTS))
@@ -120,7 +132,7 @@ def test_the_real_cli_through_a_tap_that_redacts(tmp_path: Path, places: Callabl
     tapped.cli = install_tap(tmp_path / "tap", str(CLI), tmp_path / "recorded", "--redact")
     anyio.run(hold, CONVERSATIONS["permission"], tapped)
     CHECKS["permission"](of_sdk(tapped))
-    [recording] = [Recording.load(path) for path in (tmp_path / "recorded").iterdir()]
+    [recording] = load_ended(tmp_path / "recorded")
     kinds = [json.loads(step.data)["type"] for step in recording.steps]
     assert {"system", "assistant", "user", "result", "control_request", "control_response"} <= {*kinds}
     assert "masked" not in kinds
