@@ -111,7 +111,7 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
         Reply(text("It was stopped.")),
     ],
     # A command that runs in the foreground until the host sends it to the background.
-    "sent_away": [bash("touch begun; echo so far; until [ -e never ]; do sleep 0.1; done"), Reply(text("It runs."))],
+    "sent_away": [bash("echo so far; touch begun; until [ -e never ]; do sleep 0.1; done"), Reply(text("It runs."))],
     "background_agent": [
         agent("scout", run_in_background=True),
         Reply(text("It is on its way.")),

@@ -84,6 +84,7 @@ async def sent_away(sdk: SDK) -> None:
                 await sdk.request(client, BackgroundTasksRequest(tool_use_id=message.tool_use_id))
             elif isinstance(message, ResultMessage):
                 [task] = sdk.seen.of(TaskStartedMessage)
+                await sdk.place.file("begun")
                 await sdk.request(client, GetTaskOutputRequest(task_id=task.task_id))
                 await sdk.request(client, StopTaskRequest(task_id=task.task_id))
             elif isinstance(message, TaskNotificationMessage):

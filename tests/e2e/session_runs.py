@@ -69,6 +69,7 @@ async def sent_away(talk: Talk) -> None:
                 await talk.request(session, BackgroundTasksRequest(tool_use_id=message.tool_use_id))
             elif isinstance(message, ResultMessage):
                 [task] = _tasks(talk)
+                await talk.place.file("begun")
                 await talk.request(session, GetTaskOutputRequest(task_id=task))
                 await talk.request(session, StopTaskRequest(task_id=task))
             elif isinstance(message, TaskNotificationMessage):
