@@ -402,7 +402,8 @@ async def test_an_answer_that_does_not_come_is_told(
             await connect(tmp_path / "h", timeout=seconds).attach("s1").__aenter__()
         assert caught.value.error == error
         assert caught.value.first == (7 if error == "gone" else None)
-        assert json.loads(got[0])["attach"] == "s1"
+        if error != "timeout":  # on a busy machine, the time may end before the command is sent
+            assert json.loads(got[0])["attach"] == "s1"
 
 
 @every_backend
