@@ -126,6 +126,30 @@ fn deltas_of_one_key_become_one_line() {
 }
 
 #[test]
+fn deltas_of_one_session_and_two_blocks_are_not_merged() {
+    let first = |session| delta(session, "x", "1");
+    let second = |session| first(session).replace(":0,", ":1,");
+    // Session `a` begins its second block after `b` and `c`, so the template of its first block is older than theirs.
+    let before = [
+        first("a"),
+        second("b"),
+        second("c"),
+        second("b"),
+        second("c"),
+        second("b"),
+    ];
+    let lines = before.into_iter().chain([second("a"), second("a")]);
+    let lines: Vec<_> = lines.collect();
+    let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+    for level in levels() {
+        let (out, numbers) = filtered(&mut Filter::new(None, true, level), &lines);
+        assert_eq!(numbers, [1, 2, 3, 7]);
+        assert_eq!(out[0], first("a"));
+        assert_eq!(out[3], second("a").replace("\"x\"", "\"xx\""));
+    }
+}
+
+#[test]
 fn a_delta_that_fails_the_check_is_kept_in_its_place() {
     let good = delta("a", "x", "1");
     let others = [

@@ -107,7 +107,7 @@ struct Family {
     differing: Option<[usize; 2]>,
     /// The offsets, in the second constant, of two words of 8 bytes that choose the slot of a line.
     words: Option<[usize; 2]>,
-    /// For each slot, the index of the template to try first.
+    /// For each slot, the index of the template to try first. It is always a template of this family.
     slots: [u8; SLOTS],
     /// The layout of the last line.
     layout: Layout,
@@ -290,14 +290,14 @@ impl<T> Templates<T> {
             Some(second) => (&data[first.end()..second.start], &data[second.end()..end]),
             None => (&data[first.end()..end], &data[..0]),
         };
-        let family = self.family(&data[from..first.start], gaps.text == Some(first), strict)?;
+        self.all.try_reserve(1).ok()?;
         let mut constants = Vec::new();
         constants
             .try_reserve_exact(between.len() + after.len())
             .ok()?;
         constants.extend_from_slice(between);
         constants.extend_from_slice(after);
-        self.all.try_reserve(1).ok()?;
+        let family = self.family(&data[from..first.start], gaps.text == Some(first), strict)?;
         self.all.push(Template {
             family,
             constants,
@@ -310,7 +310,8 @@ impl<T> Templates<T> {
         Some(self.all.len() - 1)
     }
 
-    /// Returns the index of the family with this first constant. Adds the family if necessary. Returns `None` if memory runs out.
+    /// Returns the index of the family with this first constant. Adds the family if necessary; all its slots then have the index of the
+    /// template that the caller adds next. Returns `None` if memory runs out.
     fn family(&mut self, head: &[u8], text_first: bool, strict: bool) -> Option<usize> {
         let known = self
             .families
@@ -323,6 +324,8 @@ impl<T> Templates<T> {
         copy.try_reserve_exact(head.len()).ok()?;
         copy.extend_from_slice(head);
         self.families.try_reserve(1).ok()?;
+        #[allow(clippy::cast_possible_truncation)] // There are at most `MAX` templates.
+        let next = self.all.len() as u8;
         self.families.push(Family {
             head: copy,
             text_first,
@@ -330,7 +333,7 @@ impl<T> Templates<T> {
             shortest: usize::MAX,
             differing: None,
             words: None,
-            slots: [0; SLOTS],
+            slots: [next; SLOTS],
             layout: Layout::default(),
         });
         Some(self.families.len() - 1)
