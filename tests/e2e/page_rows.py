@@ -57,7 +57,9 @@ def journaled(state: Path, session: str) -> list[tuple[str, bytes]]:
     """Read the journal of a session from the disk. Return pairs of a direction, ``in`` or ``out``, and a line."""
     found: list[tuple[str, bytes]] = []
     for part in sorted((state / "sessions" / session / "parts").iterdir()):
-        found += [(step.direction, step.data) for step in Recording.load(part).steps]
+        steps = Recording.load(part).steps
+        # The supervisor may still be writing the last line of a file.
+        found += [(step.direction, step.data) for step in steps if step.data.endswith(b"\n")]
     return found
 
 
