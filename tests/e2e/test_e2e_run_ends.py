@@ -15,13 +15,10 @@ from places import CLI, Place
 from through_sdk import DEADLINE
 from through_session import Talk
 
-#: Extra seconds that a run of 20 seconds may take on a busy machine.
-OVERHEAD = 30.0
-
 
 def asked(place: Place, prompt: str, **how: Any) -> ResultMessage:
     async def main() -> ResultMessage:
-        with anyio.fail_after(DEADLINE + OVERHEAD):
+        with anyio.fail_after(DEADLINE):
             options = ClaudeOptions(cli_path=CLI, system_prompt="", allowed_tools=["Bash"])
             return await ask(prompt, options, cwd=place.work, env=place.environment, **how)
 

@@ -259,7 +259,7 @@ def test_leaving_in_the_middle_of_a_turn_interrupts_it_and_needs_no_signal(
     backend: str, script: str, how: str, place: Place
 ) -> None:
     async def main() -> None:
-        host = {"grace": DEADLINE / 2}
+        host = {"grace": 30.0}
         session = Talk(place).session(host=host, include_partial_messages=True, allowed_tools=["Bash"])
         async with anyio.create_task_group() as tasks, session:
             await session.query(f"[[{script}]]")
