@@ -34,7 +34,7 @@ __all__ = ["HELP_BYTES", "said_by"]
 
 #: Timeouts in seconds for a scenario, and for a CLI that prints its help. Then the maximum number of bytes to read from
 #: the help.
-SCENARIO_SECONDS, HELP_SECONDS, HELP_BYTES = 120.0, 60.0, 1 << 18
+SCENARIO_SECONDS, HELP_SECONDS, HELP_BYTES = 300.0, 60.0, 1 << 18
 #: How many scenarios run in parallel. Most of their time is spent waiting.
 AT_ONCE = 3
 

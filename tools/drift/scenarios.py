@@ -35,7 +35,7 @@ SESSION_ID = "0e5c1a54-6a5c-4a6c-9a54-0d3c2a1b0f9e"
 PROMPT_ID = "10000000-0000-4000-8000-000000000000"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 #: Timeouts in seconds for the answer to a request, and for the run of a prompt.
-REQUEST_SECONDS, RUN_SECONDS = 15.0, 20.0
+REQUEST_SECONDS, RUN_SECONDS = 60.0, 60.0
 #: Maximum bytes to record per session (8 MiB). With today's CLI, a session has 0.3 MB.
 MAX_BYTES = 1 << 23
 
