@@ -127,7 +127,7 @@ def test_only_a_picture_whose_bytes_are_in_the_line_is_an_element(source: dict[s
 
 @pytest.mark.parametrize(
     "text",
-    ["<b>\u202e", "`<i>`**x**", "```\n</pre><script>\n", "**" * 9 + "`", "\n", "\x00\x1b[2J", "[x](javascript:a) "],
+    ["<b>\u202e", "`<i>`**x**", "```\n</pre><script>\n", "**" * 9 + "`", "\n", "\x00\x1b]2;", "[x](javascript:a) "],
     ids=ascii,
 )
 def test_a_text_of_a_megabyte_makes_a_small_page_of_our_elements(text: str) -> None:
