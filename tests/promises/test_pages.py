@@ -71,6 +71,8 @@ def run_all(scene: Scene, ran: list[Block]) -> None:
         after = ran[at + 1] if at + 1 < len(ran) else None
         if after is not None and "output" in after.said:
             assert matches(after.text, printed), f"line {block.line} prints: {printed}"
+        elif said := re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.M):
+            assert matches("\n".join(said), printed), f"line {block.line} prints: {printed}"
 
 
 @pytest.mark.parametrize("page", WITH_PROGRAMS, ids=name)

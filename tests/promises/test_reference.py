@@ -13,6 +13,7 @@ from all_sessions import REQUIRED
 from claude_wire import AssistantMessage
 from claude_wire.columns.tables import TableName, columns_of
 from folders import ROOT
+from pages import blocks
 from site_hooks import GENERATED, MARK, on_page_markdown
 
 #: Modules whose ``__all__`` lists public names.
@@ -78,6 +79,16 @@ def test_every_public_name_stands_there_and_nothing_else_does() -> None:
     }
     assert {name for name, _ in public - there} == set()
     assert {name for name, _ in there - public} == set()
+
+
+def test_each_page_begins_with_an_example_that_prints_something() -> None:
+    """``test_pages.py`` runs the examples, and compares what they print with the comments behind ``print``."""
+    for page in (ROOT / "docs" / "reference").glob("*.md"):
+        first = blocks(page)[0]
+        assert first.language == "python", page
+        assert first.line < 9, page
+        assert re.search(r"^ *print\(.*\)  # .", first.text, re.M), page
+        assert "fragment" not in first.said, page
 
 
 def test_what_an_editor_shows_of_a_field_stands_in_the_table_of_its_class() -> None:

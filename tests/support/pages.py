@@ -11,6 +11,9 @@ A comment before a block says how to run it: ``<!-- KEY: VALUE; KEY: VALUE -->``
 * ``fragment: REASON`` marks a part of a program, which is not run.
 * ``output`` marks a ``text`` block as the output of the Python block before it.
 
+A block ``--8<-- "FILE"`` has the text of that file of the clone. If no ``output`` follows a Python block, a comment
+after a ``print(...)`` is the line that this call prints.
+
 A Python block with ``title="NAME.py"`` is saved under this name and runs when a later block uses it. A ``console``
 block has commands after ``$``, and the output of each command below it. In expected output, ``...`` matches any text.
 """
@@ -94,6 +97,8 @@ def blocks(page: Path) -> list[Block]:
                 said[key.strip()] = value.strip()
         if language == "python" and not said.keys() <= _KEYS:
             raise ValueError(f"{page.name}: {comment}")
+        if snippet := re.match(r'--8<-- "(.*)"\n$', code):
+            code = (ROOT / snippet[1]).read_text(encoding="utf-8")
         found.append(Block(text.count("\n", 0, match.start()) + 1, language, title, code, said))
     return found
 
@@ -149,8 +154,6 @@ class Scene:
         if "cli" in block.said:
             self.play(block.said["cli"])
         code = block.text
-        if snippet := re.match(r'--8<-- "(.*)"\n$', code):
-            code = (ROOT / snippet[1]).read_text(encoding="utf-8")
         if block.title is not None:
             path = self.folder / block.title
             path.parent.mkdir(exist_ok=True)

@@ -185,8 +185,9 @@ def test_a_node_is_lost_and_the_rest_goes_on() -> None:
         in_own_process(in_cluster, folder)
 
 
-def test_the_program_of_fleet_md_prints_what_stands_beneath_it(tmp_path: Path) -> None:
-    found = blocks(ROOT / "docs" / "how-to" / "fleet.md")
+@pytest.mark.parametrize(("page", "printed"), [("how-to", None), ("reference", "You said: Hi\n")])
+def test_the_program_of_fleet_md_prints_what_stands_beneath_it(page: str, printed: str | None, tmp_path: Path) -> None:
+    found = blocks(ROOT / "docs" / page / "fleet.md")
     (at,) = [at for at, block in enumerate(found) if "test" in block.said]
     (tmp_path / "program.py").write_text(found[at].text)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -210,4 +211,4 @@ def test_the_program_of_fleet_md_prints_what_stands_beneath_it(tmp_path: Path) -
             timeout=300,
         )
     assert done.returncode == 0, done.stderr
-    assert matches(found[at + 1].text, done.stdout), done.stdout
+    assert matches(found[at + 1].text if printed is None else printed, done.stdout), done.stdout
