@@ -39,7 +39,7 @@ test-tables: $(VENV)/.native $(VENV)/.dev $(VENV)/.tables
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or columns or reference"
 
 ## Test the web page in Chromium. Installs Debian's if there is none. PICTURES=1 also takes the pictures for docs/ again.
-test-page: $(VENV)/.native $(VENV)/.dev $(VENV)/.page
+test-page: $(VENV)/.native $(VENV)/.dev $(VENV)/.docs $(VENV)/.page
 	browser=$$(sh tools/browser.sh) && env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_BROWSER="$$browser" \
 	  $(if $(PICTURES),CLAUDE_WIRE_PICTURES=1) $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile kit/tests/page
 
