@@ -126,6 +126,11 @@ def test_the_names_in_a_page_exist_and_so_do_the_files_that_it_links(page: Path)
         assert any(hasattr(module, named) for module in modules), named
 
 
+def test_the_pages_have_at_most_35_000_words() -> None:
+    pages = [ROOT / "README.md", ROOT / "kit" / "README.md", *(ROOT / "docs").rglob("*.md")]
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 35_000
+
+
 def test_a_page_of_the_site_links_nothing_outside_of_it() -> None:
     docs = ROOT / "docs"
     for page in docs.rglob("*.md"):
