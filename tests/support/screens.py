@@ -56,11 +56,28 @@ class Screen:
 
     def text(self) -> str:
         """Return the output so far, without escape sequences and carriage returns."""
-        return re.sub(r"\x1b\[[?\d;]*[a-zA-Z]|\r", "", self.shown.decode("utf-8", "replace"))
+        return _without_escapes(self.shown).replace("\r", "")
+
+    def rows(self) -> list[str]:
+        """Return the rows as the terminal shows them: text after a carriage return overwrites the row's beginning.
+
+        So a row has no trace of a progress row that the command has erased.
+        """
+        rows = []
+        for written in _without_escapes(self.shown).replace("\r\n", "\n").split("\n"):
+            row = ""
+            for piece in written.split("\r"):
+                row = piece + row[len(piece) :]
+            rows.append(row)
+        return rows
 
     def close(self) -> None:
         """Close the test's end."""
         os.close(self.master)
+
+
+def _without_escapes(shown: bytes) -> str:
+    return re.sub(r"\x1b\[[?\d;]*[a-zA-Z]", "", shown.decode("utf-8", "replace"))
 
 
 class AtTerminal:

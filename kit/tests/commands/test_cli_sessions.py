@@ -398,7 +398,7 @@ def rows(columns: int, *arguments: object) -> list[str]:
             pass
         assert process.wait(PATIENCE) == 0
     screen.close()
-    return screen.text().split("\n")
+    return screen.rows()
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

@@ -257,7 +257,7 @@ def rows(folder: Path, by: str, columns: int) -> list[str]:
             pass
         assert process.wait(PATIENCE) == 0
     screen.close()
-    return screen.text().split("\n")
+    return screen.rows()
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
