@@ -116,6 +116,33 @@ def test_narrow_screen_with_long_words(browser: Any, server: PageServer, text: s
         assert tab.page.evaluate("document.getElementById('prompt').getBoundingClientRect().bottom") <= 740
 
 
+@pytest.mark.parametrize("width", [360, 1600])
+def test_nothing_covers_the_buttons_of_a_long_question_or_a_text(browser: Any, server: PageServer, width: int) -> None:
+    """The buttons stay in view while the choices scroll, and the button that copies an answer is not on its text."""
+    options = [{"label": f"Choice {number}", "description": "A few words. " * 9} for number in range(20)]
+    asked = {"questions": [{"question": "Which?", "options": options}]}
+    server.add(
+        "one",
+        {"type": "claude_response", "content": "word " * 99},
+        {
+            "type": "permission_request",
+            "requestId": "q",
+            "tool": "AskUserQuestion",
+            "input": asked,
+            "options": ["once"],
+        },
+    )
+    with open_page(browser, server.entry, width=width, height=740) as tab:
+        tab.page.wait_for_selector("#questions .options")
+        tab.page.get_by_role("button", name="Do not answer").click(trial=True, timeout=5_000)
+        assert tab.page.evaluate("document.getElementById('questions').scrollTop") == 0
+        label, about = (tab.page.locator(f".choice .{name}").last.bounding_box() for name in ("name", "about"))
+        assert about["x"] == label["x"]
+        text, copy = (tab.page.locator(f"#log .response > .{name}").bounding_box() for name in ("body", "copy"))
+        assert copy["x"] >= text["x"] + text["width"] or copy["y"] >= text["y"] + text["height"]
+        assert copy["x"] + copy["width"] <= width
+
+
 def test_landmarks(browser: Any, server: PageServer) -> None:
     scene(server)
     with open_page(browser, server.entry) as tab:

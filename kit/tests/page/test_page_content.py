@@ -76,6 +76,29 @@ def test_a_change_of_a_file_is_a_comparison(browser: Any, server: PageServer) ->
         assert tab.page.locator("[data-id=t] .fields").count() == 0
 
 
+def test_a_task_list_and_questions_are_lines_as_in_the_document(browser: Any, server: PageServer) -> None:
+    """Values of another shape are JSON, and so is everything that a person decides on."""
+    todos = [{"content": "Look", "status": "completed"}, {"content": "Sum <b>up</b>", "status": "pending"}]
+    asked = [{"question": "Which?", "options": [{"label": "A", "description": "first"}, {"label": "B"}]}]
+    server.add(
+        "one",
+        call("t", name="TodoWrite", input={"todos": todos}),
+        call("t", name="TodoWrite", state="succeeded", content=text("ok")),
+        call("a", name="AskUserQuestion", input={"questions": asked}),
+        call("o", name="Other", input={"todos": ["Look"], "questions": []}),
+        {"type": "permission_request", "requestId": "q", "tool": "O", "input": {"todos": todos}, "options": ["once"]},
+    )
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#questions .main")
+        assert tab.page.text_content("[data-id=t] summary") == "1 of 2 tasks done"
+        for summary in tab.page.locator("#log summary").all():
+            summary.click()
+        assert tab.page.text_content("[data-id=t] .fields pre") == "[x] Look\n[ ] Sum <b>up</b>"
+        assert tab.page.text_content("[data-id=a] .fields pre") == "Which?\n  - A: first\n  - B"
+        assert tab.page.locator("[data-id=o] .fields pre").all_text_contents() == ['[\n  "Look"\n]', "[]"]
+        assert '"status": "completed"' in tab.page.text_content("#questions .input")
+
+
 def test_what_a_person_has_folded_stays_folded(browser: Any, server: PageServer) -> None:
     session = server.add("one", call("t", kind="file_write", input={}, change=["+x"]))
     with open_page(browser, server.entry) as tab:
@@ -98,7 +121,7 @@ def test_thinking_is_folded_and_grows(browser: Any, server: PageServer) -> None:
         thinking.get_by_text("16 characters").wait_for()
         assert thinking.locator("strong").text_content() == "look"
         session.publish({"type": "thinking", "content": "", "redacted": True})
-        tab.page.get_by_text("(not shown)").wait_for()
+        tab.page.get_by_text("not shown").wait_for()
         assert tab.shown()["texts"] == []
 
 

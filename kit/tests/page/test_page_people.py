@@ -199,7 +199,7 @@ def test_rename_end_and_delete(browser: Any, tmp_path: Path) -> None:
         shop.page.click("#manage-open")
         shop.page.get_by_role("button", name="Delete …").click()
         assert len(shop.sessions()) == 1
-        shop.page.get_by_role("button", name="Delete all that was said").click()
+        shop.page.get_by_role("button", name="Delete for good").click()
         shop.tab.wait_for_text("#name", "No session")
         assert shop.sessions() == []
         shop.page.wait_for_selector("#no-sessions:not([hidden])")
@@ -305,7 +305,7 @@ def test_images_by_paste_and_drop(browser: Any, tmp_path: Path) -> None:
         shop.page.get_by_role("button", name="Remove a.png").first.click()
         shop.page.focus("#prompt")
         shop.page.keyboard.press("Enter")
-        shop.wait_for("You have sent 1 image.")
+        shop.wait_for("You sent 1 image.")
         assert shop.page.is_hidden("#images")
 
 
@@ -338,8 +338,10 @@ def test_search_over_names_and_texts(browser: Any, tmp_path: Path) -> None:
         assert names.all_text_contents() == ["Pens"]
         shop.page.fill("#search", "logo OF")
         assert names.all_text_contents() == []
+        assert shop.page.is_visible("#search-hint")
         shop.page.press("#search", "Enter")
         shop.page.locator("#sessions .excerpt").wait_for()
+        assert shop.page.is_hidden("#search-hint")
         assert names.all_text_contents() == ["Books"]
         assert shop.page.text_content("#sessions .excerpt") == "This is the logo of the shop."
         shop.page.press("#search", "Escape")
@@ -393,6 +395,6 @@ def test_all_that_the_agent_offers_is_seen(browser: Any, tmp_path: Path) -> None
         page.click("#questions .main")
         shop.tab.wait_for_turns(7)
         facts = page.locator("[data-kind=turn] .facts").all_text_contents()
-        assert [one.split(" · ")[0] for one in facts] == ["Done"] * 5 + ["Stopped", "Not done"]
+        assert [one.split(" · ")[0] for one in facts] == ["Done"] * 5 + ["Stopped", "Failed"]
         page.get_by_text("exit code 1").first.wait_for()
         page.get_by_text("The visitor wanted to see an error").first.wait_for()

@@ -70,7 +70,7 @@ export class Agents {
     card.parts.name.textContent = event.name;
     card.parts.state.textContent = WORDS[event.status] ?? event.status;
     card.parts.summary.textContent = event.summary ?? "";
-    card.parts.last.textContent = event.lastTool ?? "";
+    card.parts.last.textContent = OVER.has(event.status) ? "" : (event.lastTool ?? "");
     card.lineParts.name.textContent = event.name;
     card.lineParts.last.textContent = event.lastTool ?? event.summary ?? "";
     if (OVER.has(event.status)) card.line.remove();

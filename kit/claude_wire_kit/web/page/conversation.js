@@ -1,7 +1,7 @@
 // Show one session's events. Each text, tool call, question and subagent is one element. Later events with its id update it.
 
 import { Agents } from "./agents.js";
-import { about, folded, opener, parts, sizeOf } from "./details.js";
+import { about, folded, opener, parts, sizeOf, summaryOf } from "./details.js";
 import { Kept } from "./kept.js";
 import { Writer, markdown } from "./markdown.js";
 import { Questions } from "./questions.js";
@@ -189,7 +189,7 @@ export class Conversation {
       text = { entry: null, body, count, writer: new Writer(body), length: 0, more: [] };
       const entry = make(event.agentId === undefined ? "article" : "li", "thinking");
       entry.dataset.kind = "thinking";
-      entry.append(opener("", ["Thinking ", count], () => [body]));
+      entry.append(opener("", ["Thinking · ", count], () => [body]));
       text.entry = entry;
       this.place(entry, event.agentId);
       if (key !== undefined) {
@@ -207,7 +207,7 @@ export class Conversation {
       this.texts.delete(key);
     }
     const length = event.partial ? text.length : event.content.length;
-    text.count.textContent = event.redacted || !length ? "(not shown)" : `${length.toLocaleString("en")} characters`;
+    text.count.textContent = event.redacted || !length ? "not shown" : `${length.toLocaleString("en")} characters`;
   }
 
   /** Append a piece to the unfinished text. Past MAX_ANSWER, only count its characters. */
@@ -336,12 +336,10 @@ export class Conversation {
     }
     const whole = { input: given, change, content, decision };
     call.event = { input, change, content, decision };
-    const lines = (content ?? []).reduce((sum, part) => sum + (part.text?.trim() ? part.text.trimEnd().split("\n").length : 0), 0);
     const wasOpen = call.opened?.open;
     const isOpen = wasOpen ?? (change !== undefined || (event.state !== "started" && event.state !== "succeeded"));
-    const words = change !== undefined ? "Change" : lines ? `Output, ${lines === 1 ? "1 line" : `${lines.toLocaleString("en")} lines`}` : "Input";
     if (!about(whole).length) return;
-    const opened = opener("about", [words], () => about(whole), isOpen || (event.state === "failed" && lines > 0));
+    const opened = opener("about", [summaryOf(call.event)], () => about(whole), isOpen || (event.state === "failed" && Boolean(content?.length)));
     if (call.opened) call.opened.replaceWith(opened);
     else call.item.append(opened);
     call.opened = opened;
@@ -408,7 +406,7 @@ export class Conversation {
     const agents = event.background ?? 0;
     if (agents) facts.push(agents === 1 ? "1 agent goes on" : `${agents} agents go on`);
     const done = agents ? "Turn done" : "Done";
-    entry.append(make("span", "facts", [event.ok ? done : isStopped ? "Stopped" : "Not done", ...facts].join(" · ")));
+    entry.append(make("span", "facts", [event.ok ? done : isStopped ? "Stopped" : "Failed", ...facts].join(" · ")));
     // Do not show an error twice: usually the CLI has already written it as text.
     if (event.error !== undefined && event.error !== this.lastText && !isStopped) {
       const error = make("div", "error");
@@ -420,7 +418,7 @@ export class Conversation {
     }
     this.append(entry, (event.error ?? "").length + sizeOf(event.output));
     if (event.ok) this.on.say(`The turn is done${agents ? ", and work goes on in the background" : ""}.`);
-    else this.on.say(isStopped ? "The turn was stopped." : `The turn is not done: ${(event.error ?? "").slice(0, 200)}`);
+    else this.on.say(isStopped ? "The turn was stopped." : `The turn failed: ${(event.error ?? "").slice(0, 200)}`);
   }
 
   notice(event) {

@@ -10,6 +10,8 @@ const MAX_LINE = 4_000;
 const MAX_FIELDS = 40;
 /** The types of pictures that the page can show and a prompt may contain. */
 export const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+/** Status of a task -> the mark in its box, as in `claude-wire view`. */
+const TICKS = { completed: "x", in_progress: ">", pending: " " };
 const MARKS = { "+": "ins", "-": "del", "@": "b" };
 
 /** Return a <details> element. `give()` returns its contents when a person opens the element for the first time. */
@@ -71,7 +73,7 @@ export function fields(input) {
   for (const [name, value] of all.slice(0, MAX_FIELDS)) {
     const field = make("div");
     const text = make("dd");
-    text.append(folded(written(value)));
+    text.append(folded(written(value, name)));
     field.append(foreign("dt", "", exact(name)), text);
     list.append(field);
   }
@@ -79,8 +81,27 @@ export function fields(input) {
   return list;
 }
 
-function written(value) {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+/** Return a field's value as text: a task list and the questions of a call as lines, and other values as JSON. */
+export function written(value, name) {
+  if (typeof value === "string") return value;
+  const tasks = name === "todos" ? tasksOf(value) : null;
+  if (tasks) return tasks.map(({ content, status }) => `[${TICKS[status] ?? "?"}] ${content}`).join("\n");
+  if (name === "questions" && isListOf(value, "question")) return value.flatMap(questionLines).join("\n");
+  return JSON.stringify(value, null, 2);
+}
+
+/** Return the tasks of TodoWrite as `{content, status}`; null if the value is not a list of tasks. */
+function tasksOf(value) {
+  return isListOf(value, "content") ? value : null;
+}
+
+function isListOf(value, name) {
+  return Array.isArray(value) && value.length > 0 && value.every((one) => typeof one?.[name] === "string");
+}
+
+function questionLines({ question, options }) {
+  const about = ({ label, description }) => (typeof description === "string" && description ? `${label}: ${description}` : label);
+  return [question, ...(isListOf(options, "label") ? options.map((one) => `  - ${about(one)}`) : [])];
 }
 
 /** Return elements for the parts of a result or prompt: texts, pictures, and names of other content. */
@@ -116,6 +137,17 @@ export async function paint(canvas, blob, most) {
   canvas.height = Math.max(1, Math.round(image.height * scale));
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   image.close();
+}
+
+/** Return the words on a tool call's folded details. */
+export function summaryOf({ input, change, content }) {
+  const tasks = tasksOf(input?.todos);
+  if (tasks) return `${tasks.filter(({ status }) => status === "completed").length} of ${tasks.length} tasks done`;
+  if (change !== undefined) return "Change";
+  const count = (text) => (text?.trim() ? text.trimEnd().split("\n").length : 0);
+  const lines = (content ?? []).reduce((sum, { text }) => sum + count(text), 0);
+  if (lines) return lines === 1 ? "Output, 1 line" : `Output, ${lines.toLocaleString("en")} lines`;
+  return content?.length ? "Output" : "Input";
 }
 
 /** Return elements with the decision, the change, the input and the output of a tool call; an empty list if it has none. */

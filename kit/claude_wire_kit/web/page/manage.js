@@ -40,7 +40,7 @@ export class Manage {
       return;
     }
     this.isSure = true;
-    this.at("delete").textContent = "Delete all that was said";
+    this.at("delete").textContent = "Delete for good";
   }
 
   async act(what, body) {

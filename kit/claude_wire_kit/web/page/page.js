@@ -145,7 +145,7 @@ const complete = new Complete(at("prompt"), at("complete"), {
   },
 });
 
-const search = new Search(at("search"), {
+const search = new Search(at("search"), at("search-hint"), {
   find: (text) => call("GET", `search?q=${encodeURIComponent(text)}`),
   changed: list,
   say: (text) => (at("say").textContent = text),

@@ -1,6 +1,7 @@
 // Permission questions. An open question is above the prompt. Once settled, it moves to its place in the conversation.
 
 import { choicesOf } from "./choices.js";
+import { written } from "./details.js";
 import { exact, fill, foreign, make, makeButton, sentence, toggler } from "./text.js";
 
 const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Dropped" };
@@ -74,7 +75,7 @@ export class Questions {
       fill(description, event.description, { isExact: true });
       card.append(description);
     }
-    const input = inputOf(event);
+    const input = inputOf(event, choices !== null);
     card.append(choices?.element ?? input);
     const options = make("div", "options");
     const reason = make("input", "reason");
@@ -227,14 +228,17 @@ function keyOf(id) {
   return JSON.stringify(id);
 }
 
-/** Return an element with the fields of a tool's input, one below the other. */
-function inputOf({ input, description }) {
+/**
+ * Return an element with the fields of a tool's input, one below the other. A person decides on this text, so it is JSON, which hides
+ * nothing, except for the choices of AskUserQuestion, which the page has shown.
+ */
+function inputOf({ input, description }, isChoices) {
   const list = make("dl", "input");
   const fields = Object.entries(input).filter(([name, value]) => name !== "description" || value !== description);
   for (const [name, value] of fields.slice(0, MAX_FIELDS)) {
     const field = make("div");
     const text = make("dd");
-    fill(text, typeof value === "string" ? value : JSON.stringify(value, null, 2), { isExact: true });
+    fill(text, written(value, isChoices ? name : ""), { isExact: true });
     field.append(foreign("dt", "", exact(name)), text);
     list.append(field);
   }

@@ -5,11 +5,13 @@ import { foreign } from "./text.js";
 export class Search {
   /**
    * @param {HTMLInputElement} input
+   * @param {HTMLElement} hint says that Enter searches the conversations. Hidden until a person types.
    * @param {object} on callbacks: `find(text)` searches the conversations; `changed()` draws the list again;
    *   `say(text)` tells a screen reader; `fault(text)` shows an error.
    */
-  constructor(input, on) {
+  constructor(input, hint, on) {
     this.input = input;
+    this.hint = hint;
     this.on = on;
     this.found = null;
     this.asked = 0;
@@ -28,6 +30,11 @@ export class Search {
   clear() {
     this.asked += 1;
     this.found = null;
+    this.draw();
+  }
+
+  draw() {
+    this.hint.hidden = this.found !== null || !this.input.value.trim();
     this.on.changed();
   }
 
@@ -51,7 +58,7 @@ export class Search {
       if (count !== this.asked) return;
       this.found = new Map(found.map(({ id, excerpts }) => [id, excerpts]));
       this.on.say(`${found.length} sessions${cut ? ", in the newest conversations" : ""}`);
-      this.on.changed();
+      this.draw();
     } catch (error) {
       this.on.fault(error.message);
     }
