@@ -40,7 +40,7 @@ STORY = [
     "**One test fails**",
     "= ok, $",
     "> Please fix the bug.",
-    "The sum has to be rounded, and not the items.",
+    "It should round the sum, not the items.",
     "+ Edit shop/cart.py",
     "? may Edit run?",
     "  = The file shop/cart.py has been updated.",

@@ -149,7 +149,7 @@ async def test_images(tmp_path: Path) -> None:
         image = {"mediaType": "image/png", "data": base64.b64encode(PICTURE).decode()}
         assert (await session.post("prompts", {"text": "", "images": [image, image]})).status_code == 202
         assert (await session.until("user_prompt"))["attachments"] == 2
-        await session.until("claude_response", content="You have sent 2 images. I cannot see, but it arrived.")
+        await session.until("claude_response", content="You sent 2 images. I cannot see, but I received everything.")
 
 
 async def test_a_session_is_renamed_ended_and_removed(tmp_path: Path) -> None:

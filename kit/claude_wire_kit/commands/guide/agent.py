@@ -60,70 +60,81 @@ async def say(turn: Turn, text: str) -> None:
 async def greet(turn: Turn) -> None:
     await say(
         turn,
-        "Hello! I am a small agent that runs on this machine: no model, no account, no network. I work on a tiny "
-        "project, a shop whose total is **one cent too high**. Ask me for any of these:\n\n"
-        f"{menu()}\n\nThe first word is enough. You can stop me at any time.",
+        "Hello! I am a small agent that runs on this machine, without a model, an account or a network. I work on a "
+        "tiny project: a shop whose total is **one cent too high**. Ask me for one of these:\n\n"
+        f"{menu()}\n\nOne word is enough. You can stop me at any time.",
     )
 
 
 def menu() -> str:
     """Return the topics as a Markdown table."""
-    return "\n".join(["| ask | and you see |", "|---|---|", *(f"| {one.ask} | {one.shows} |" for one in TOPICS)])
+    return "\n".join(["| Ask for | to see |", "|---|---|", *(f"| {one.ask} | {one.shows} |" for one in TOPICS)])
 
 
 async def fix(turn: Turn) -> None:
     await turn.thinking(
-        "The total rounds each item, and then adds up. With three pens at $0.936 that gives 3 x 0.94 = 2.82, "
-        "and the customer owes 2.81. The sum has to be rounded, and not the items."
+        "`total()` rounds each item, and then adds them up. Three pens at $0.936 give 3 x 0.94 = 2.82, but the "
+        "customer owes 2.81. It should round the sum, not the items."
     )
-    await say(turn, "I look at the place where the cart is added up.")
+    await say(turn, "First I look for the code that adds up the cart.")
     await use(turn, "Grep", pattern="def total")
     seen = await use(turn, "Read", file_path=SOURCE)
     assert seen is not None  # reading does not need permission
     if BROKEN in str(seen.structured):
-        old, new, done = BROKEN, FIXED, "The sum is rounded now, and not each item. Say **run the tests** to see it."
+        old, new, done = (
+            BROKEN,
+            FIXED,
+            "The code now rounds the sum instead of each item. Say **run the tests** to check.",
+        )
     else:
-        old, new, done = FIXED, BROKEN, "It was right already, so I put the **old line back**. You can ask once more."
+        old, new, done = (
+            FIXED,
+            BROKEN,
+            "The bug was already fixed, so I put the **old line back**. Ask again to fix it.",
+        )
     result = await use(turn, "Edit", file_path=SOURCE, old_string=old, new_string=new)
-    await say(turn, done if result else "Then I leave the file as it is.")
+    await say(turn, done if result else "Then I leave the file unchanged.")
 
 
 async def run_tests(turn: Turn) -> None:
-    await say(turn, "I run all tests of the project.")
+    await say(turn, "I run the project's tests.")
     result = await use(turn, "Bash", command=TESTS, description="Run the tests")
     if result is None:
         await say(turn, "Then I do not run them.")
     elif result.is_error:
-        await say(turn, "**One test fails**: a discount is rounded once for each item. Say **fix the bug**.")
+        await say(turn, "**One test fails**: the discount is rounded for each item. Say **fix the bug**.")
     else:
         await say(turn, "All tests pass.")
 
 
 async def question(turn: Turn) -> None:
     asked = {
-        "question": "How shall the shop round a total?",
+        "question": "How should the shop round a total?",
         "header": "Rounding",
         "multiSelect": False,
         "options": [
             {"label": "Half up", "description": "2.345 becomes 2.35, as most people expect."},
-            {"label": "Half to even", "description": "2.345 becomes 2.34, which evens out over many carts."},
+            {
+                "label": "Half to even",
+                "description": "2.345 becomes 2.34. Over many carts, the differences cancel out.",
+            },
             {"label": "Always down", "description": "The customer never pays more."},
         ],
     }
     also = {
-        "question": "Which currencies shall it know?",
+        "question": "Which currencies should it support?",
         "header": "Currencies",
         "multiSelect": True,
         "options": [
-            {"label": "Dollar", "description": "Two digits."},
-            {"label": "Yen", "description": "No digits."},
-            {"label": "Dinar", "description": "Three digits."},
+            {"label": "Dollar", "description": "Two decimal digits."},
+            {"label": "Yen", "description": "No decimal digits."},
+            {"label": "Dinar", "description": "Three decimal digits."},
         ],
     }
     result = await use(turn, "AskUserQuestion", questions=[asked, also])
     answers: dict[str, str] = {} if result is None else result.structured["answers"]
     if not answers:
-        await say(turn, "You have not chosen, so the shop stays as it is.")
+        await say(turn, "You did not choose, so the shop stays unchanged.")
         return
     chosen = "\n".join(f"- {question} **{answer}**" for question, answer in answers.items())
     await say(turn, f"You have decided:\n\n{chosen}")
@@ -131,7 +142,7 @@ async def question(turn: Turn) -> None:
 
 async def review(turn: Turn) -> None:
     """Run two subagents, and report the progress with a task list."""
-    steps = ["Look for callers", "Read the tests", "Sum up"]
+    steps = ["Find the callers", "Read the tests", "Summarize"]
     await todo(turn, steps, 0)
     found: list[str] = []
     for number, (name, look) in enumerate([("Explore", look_for_callers), ("test-reader", read_tests)]):
@@ -149,7 +160,7 @@ async def look_for_callers(helper: Turn) -> str:
     result = await use(helper, "Grep", pattern="total(")
     assert result is not None
     count = len(str(result.content).splitlines())
-    text = f"`total(` is in {count} lines of the project."
+    text = f"`total(` is on {count} lines of the project."
     await say(helper, text)
     return text
 
@@ -157,7 +168,7 @@ async def look_for_callers(helper: Turn) -> str:
 async def read_tests(helper: Turn) -> str:
     result = await use(helper, "Read", file_path="tests/test_cart.py")
     assert result is not None
-    text = f"There are {str(result.content).count('def test_')} tests, and one of them is about a discount."
+    text = f"There are {str(result.content).count('def test_')} tests, one of them about a discount."
     await say(helper, text)
     return text
 
@@ -171,7 +182,7 @@ async def todo(turn: Turn, steps: list[str], done: int) -> None:
 async def background(turn: Turn) -> None:
     """Start a background subagent. When it ends, another turn begins, and :func:`report` answers."""
     if "background" in turn.session.state:
-        await say(turn, "It works already. Wait until it reports.")
+        await say(turn, "It is already working. Wait for its report.")
         return
     about = "Check the links of the README"
     task = {"description": about, "subagent_type": "link-checker", "prompt": about, "run_in_background": True}
@@ -192,8 +203,8 @@ async def background(turn: Turn) -> None:
     wake(BACKGROUND_SECONDS)
     await say(
         turn,
-        f"A subagent works in the background now, for {BACKGROUND_SECONDS:g} seconds: the run is not over, although I "
-        "am done. Look elsewhere, and the page tells you when it is. You can also ask me anything else meanwhile.",
+        f"A subagent now works in the background for {BACKGROUND_SECONDS:g} seconds. My turn is done, but the run is "
+        "not. Look elsewhere: the page tells you when the run is done. Meanwhile, you can ask me for anything else.",
     )
 
 
@@ -212,13 +223,13 @@ async def report(turn: Turn) -> None:
 
 async def plan(turn: Turn) -> None:
     text = (
-        "## Plan\n\n1. Round the sum in `shop/cart.py`, and not each item\n2. Run the tests\n"
-        "3. Say what has changed\n\nNothing else is touched."
+        "## Plan\n\n1. Find the line in `shop/cart.py` that rounds each item\n2. Round the sum instead\n"
+        "3. Report the change\n\nI change nothing else."
     )
-    await say(turn, "I have thought about it, and changed nothing yet. May I go on?")
+    await say(turn, "I have a plan, and have not changed anything yet. May I go ahead?")
     result = await use(turn, "ExitPlanMode", plan=text)
     if result is None:
-        await say(turn, "Then we stay with the plan. Tell me what to change in it.")
+        await say(turn, "Then I change nothing. Tell me what to change in the plan.")
         return
     if turn.session.permission_mode == "plan":
         turn.session.permission_mode = "default"
@@ -227,19 +238,21 @@ async def plan(turn: Turn) -> None:
 
 async def error(turn: Turn) -> None:
     """Show two failures: a tool reads a missing file, then the turn raises."""
-    await say(turn, "I read a file that is not there, and then I give up.")
-    await use(turn, "Bash", command="cat no-such-file.txt", description="Read a file that is not there")
-    raise RuntimeError("The visitor wanted to see an error, and this is one. The next prompt works again.")
+    await say(turn, "I read a file that does not exist, and then I fail.")
+    await use(turn, "Bash", command="cat no-such-file.txt", description="Read a file that does not exist")
+    raise RuntimeError("The visitor wanted to see an error, so here is one. The next prompt works again.")
 
 
 async def count(turn: Turn) -> None:
-    await say(turn, "I count. Press **Stop** when you have seen enough.\n\n" + " ".join(map(str, range(1, 2001))))
+    await say(
+        turn, "I count to 2,000. Press **Stop** when you have seen enough.\n\n" + " ".join(map(str, range(1, 2001)))
+    )
 
 
 async def long_answer(turn: Turn) -> None:
     paragraphs = [
-        f"### Part {number}\n\nThis is part {number} of {PARTS}. A long answer comes in pieces, and each piece goes to "
-        "the end of the text. Scroll up while it is written: the page stays where you read."
+        f"### Part {number}\n\nThis is part {number} of {PARTS}. A long answer arrives in pieces, and the page appends "
+        "each piece. Scroll up while I write: the page stays where you are reading."
         for number in range(1, PARTS + 1)
     ]
     await say(turn, "\n\n".join(paragraphs))
@@ -318,14 +331,14 @@ TOPICS = [
     Topic("test", "run the **test**s", "a command, its output and its exit code", r"tests?|command", run_tests),
     Topic("question", "a **question**", "choices for you", r"question|ask me|choices?", question),
     Topic("review", "a **review**", "a list of steps, and two subagents", r"review|subagents?|todo|progress", review),
-    Topic("plan", "a **plan**", "a plan that you agree to, or not", r"plan", plan),
-    Topic("background", "**background** work", "a run that goes on after its turn", r"background", background),
+    Topic("plan", "a **plan**", "a plan that you approve or reject", r"plan", plan),
+    Topic("background", "**background** work", "a run that continues after its turn", r"background", background),
     Topic("markdown", "some **markdown**", "lists, a table, code", r"markdown|table|lists?|code", markdown),
     Topic("picture", "the **picture**", "an image that a tool returns", r"picture|image|logo", picture),
     Topic("long", "a **long** answer", "text that streams", r"long", long_answer),
-    Topic("count", "**count**", "work to be stopped", r"count|stop|interrupt", count),
+    Topic("count", "**count**", "work that you can stop", r"count|stop|interrupt", count),
     Topic("error", "an **error**", "a tool that fails, and a turn that fails", r"errors?|fail|crash", error),
-    Topic("model", "which **model**", "model and permission mode", r"model|mode", model),
+    Topic("model", "which **model**", "the model and the permission mode", r"model|mode", model),
 ]
 
 
@@ -339,7 +352,9 @@ async def answer(turn: Turn) -> None:
     content = turn.prompt.message.content
     images = [] if isinstance(content, str) else [block for block in content if isinstance(block, ImageBlock)]
     if images:
-        await say(turn, f"You have sent {len(images)} image{'s' * (len(images) > 1)}. I cannot see, but it arrived.")
+        await say(
+            turn, f"You sent {len(images)} image{'s' * (len(images) > 1)}. I cannot see, but I received everything."
+        )
         return
     for one in TOPICS:
         if re.search(rf"(?<!\w)(?:{one.words})(?!\w)", text, re.IGNORECASE):
@@ -353,8 +368,8 @@ def offer(request: InitializeRequest) -> InitializeResponse:
     """Answer ``initialize`` with the commands and models for the host's menus."""
     commands = [SlashCommand(name=one.name, description=one.shows.capitalize(), argumentHint="") for one in TOPICS]
     models = [
-        ModelInfo(value="guide", displayName="Guide", description="Says all of it"),
-        ModelInfo(value="guide-mini", displayName="Guide mini", description="The same by another name"),
+        ModelInfo(value="guide", displayName="Guide", description="The default"),
+        ModelInfo(value="guide-mini", displayName="Guide mini", description="The same agent by another name"),
     ]
     return InitializeResponse(commands=commands, models=models)
 
