@@ -33,7 +33,7 @@ __all__ = ["EVENTS", "HOSTS", "PAUSES", "Count"]
 #: Number of stream events of the whole answer: one for each delta, two for its block and three for the message.
 EVENTS = DELTAS + 5
 #: Seconds that a host may take in addition to its pause.
-PATIENCE = 60
+PATIENCE = 180
 
 
 @dataclasses.dataclass
