@@ -431,6 +431,29 @@ def test_a_collection_of_garbage_may_decode(native: Engine) -> None:
     assert set(inner) == {3}
 
 
+def test_other_code_sees_only_complete_objects(native: Engine) -> None:
+    expected = [repr(message) for message in decoder(Engine(MESSAGES, {})).feed(ASSISTANT * 60)]
+    decoder(native).feed(ASSISTANT * 2)
+    seen: set[type] = set()
+
+    def look(phase: str, info: dict[str, int]) -> None:
+        for made in gc.get_objects(generation=0) if phase == "start" else ():
+            if type(made) in (list, dict):
+                repr(made)
+                seen.update(map(type, gc.get_referents(made)))
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(look)
+    gc.set_threshold(1)
+    try:
+        found = [repr(message) for message in decoder(native).feed(ASSISTANT * 60)]
+    finally:
+        gc.callbacks.remove(look)
+        gc.set_threshold(*threshold)
+    assert found == expected
+    assert seen
+
+
 def test_threads_share_a_reader(native: Engine) -> None:
     data = load(names()[0]).stdout[:200_000]
     expected = [repr(message) for message in fed(decoder(Engine(MESSAGES, {})), data, 4096)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import gc
 import inspect
 import os
@@ -217,6 +218,13 @@ print(Feeder().feed("taken"))
     environment = {**os.environ, ENGINE_VARIABLE: "native"}
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
     assert run.stdout.split() == ["refused", "refused", "taken"]
+
+
+def test_a_decoder_takes_no_other_capsule_for_its_feeder() -> None:
+    decoder = Decoder()
+    decoder._feeder = vars(datetime)["datetime_CAPI"]
+    assert type(decoder._feeder).__name__ == "PyCapsule"
+    assert decoder.feed(LINE) == [KeepAlive()]
 
 
 def test_what_is_unusual_is_in_its_place() -> None:

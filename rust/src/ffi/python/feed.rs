@@ -5,10 +5,11 @@
 //!
 //! The call returns some lines as *falls*: lines that the reader cannot read, and lines over the limit. Python decodes or reports them.
 
+use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use super::object::{bytes, Object, Python};
-use super::{int, list, none, number, tuple, State};
+use super::{int, list, none, number, tuple, State, Work};
 use crate::ffi::buffer::{Lines, BUFFERS};
 use crate::lines::buffer::HEAD_BYTES;
 use crate::lines::place::Place;
@@ -112,11 +113,11 @@ pub enum Fed {
 }
 
 /// Feeds a chunk to the line buffer with this handle, and reads the lines that the chunk completes. Returns `None` if memory runs out.
-pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
-    let taken = BUFFERS.with(handle, |lines| take(lines, state, data));
-    let State {
+pub fn feed(handle: u64, state: &State, work: &mut Work, data: &[u8]) -> Option<Fed> {
+    let taken = BUFFERS.with(handle, |lines| take(lines, state, work, data));
+    let Work {
         messages, falls, ..
-    } = state;
+    } = work;
     let result = match taken {
         // The handle was refused. The fallback raises the exception that explains why.
         Err(_) => Some(Fed::Nothing),
@@ -140,13 +141,13 @@ fn fed(messages: &mut Vec<Option<Object>>, falls: &mut Vec<Fall>) -> Option<Fed>
 }
 
 /// Reads the lines that a chunk completes. Returns false if a line was lost because memory ran out.
-fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> bool {
+fn take(lines: &mut Lines, state: &State, work: &mut Work, data: &[u8]) -> bool {
     let mut reading = Reading {
-        reader: &mut state.reader,
-        has_panicked: &mut state.has_panicked,
+        reader: &mut work.reader,
+        has_panicked: &state.has_panicked,
         found: Collected {
-            messages: &mut state.messages,
-            falls: &mut state.falls,
+            messages: &mut work.messages,
+            falls: &mut work.falls,
             unknown: 0,
             max_line_bytes: lines.stream.buffer.max_line_bytes(),
             is_full: false,
@@ -162,7 +163,7 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> bool {
 /// Calls the reader. If the reader panics, all later lines fall through to Python.
 struct Reading<'a> {
     reader: &'a mut Reader<Python>,
-    has_panicked: &'a mut bool,
+    has_panicked: &'a Cell<bool>,
     found: Collected<'a>,
 }
 
@@ -183,13 +184,13 @@ impl Sink for Reading<'_> {
             done
         };
         let mut read_to = 0;
-        if !*self.has_panicked {
+        if !self.has_panicked.get() {
             let read = catch_unwind(AssertUnwindSafe(|| {
                 self.reader.block(data, len, |read, from, to| {
                     read_to = take(&mut self.found, read, &data[from..to]);
                 });
             }));
-            *self.has_panicked = read.is_err();
+            self.has_panicked.set(read.is_err());
         }
         // After a panic, the remaining lines fall through.
         for line in data[read_to..len].split_inclusive(|&byte| byte == b'\n') {
@@ -200,9 +201,9 @@ impl Sink for Reading<'_> {
 
     fn carried(&mut self, data: &[u8], len: usize, place: Place) {
         let mut read = Line::FallsThrough;
-        if !*self.has_panicked {
+        if !self.has_panicked.get() {
             let padded = catch_unwind(AssertUnwindSafe(|| self.reader.padded(data, len)));
-            *self.has_panicked = padded.is_err();
+            self.has_panicked.set(padded.is_err());
             read = padded.unwrap_or(read);
         }
         self.found.put(read, &data[..len], place);

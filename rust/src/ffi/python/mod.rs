@@ -13,6 +13,7 @@ mod public;
 mod split;
 mod write;
 
+use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
@@ -23,19 +24,28 @@ use self::object::{class_of, size, Object, Python, HEADER};
 use crate::typed::{Line, Reader};
 
 /// A reader, and the state that its functions share.
+///
+/// Other code that runs while the reader makes an object may call these functions again. So they have only shared references to the state,
+/// and only [`with_reader`] makes a reference to `work`.
 struct State {
-    reader: Reader<Python>,
-    is_busy: bool,
+    work: UnsafeCell<Work>,
+    /// True while a caller uses `work`.
+    is_busy: Cell<bool>,
     /// True after a call of `stop`. The reader then reads no more lines.
-    is_stopped: bool,
+    is_stopped: Cell<bool>,
     /// True after a panic in the reader. The reader then reads no more lines.
-    has_panicked: bool,
+    has_panicked: Cell<bool>,
+    /// The number of the class whose fields Python must add to the plan before the reader can read the last line of `read_line`; -1 if this
+    /// does not help.
+    wanted: Cell<i64>,
+}
+
+/// A reader, and its results for the current chunk.
+struct Work {
+    reader: Reader<Python>,
     /// The messages of the current chunk, with `None` in place of each line in `falls`. Both lists are empty between calls.
     messages: Vec<Option<Object>>,
     falls: Vec<Fall>,
-    /// The number of the class whose fields Python must add to the plan before the reader can read the last line of `read_line`; -1 if this
-    /// does not help.
-    wanted: i64,
 }
 
 const READER: &CStr = c"claude_wire.reader";
@@ -115,14 +125,17 @@ fn body(run: impl FnOnce() -> Option<Object>) -> Pointer {
 /// `new_reader()`: returns a tuple of the [`READER_FUNCTIONS`] of a new reader.
 unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
     body(|| {
-        let state = State {
+        let work = Work {
             reader: Reader::new(Python::default()),
-            is_busy: false,
-            is_stopped: false,
-            has_panicked: false,
             messages: Vec::new(),
             falls: Vec::new(),
-            wanted: -1,
+        };
+        let state = State {
+            work: UnsafeCell::new(work),
+            is_busy: Cell::new(false),
+            is_stopped: Cell::new(false),
+            has_panicked: Cell::new(false),
+            wanted: Cell::new(-1),
         };
         let capsule = capsule(state, READER, drop_reader)?;
         let functions = READER_FUNCTIONS.each_ref();
@@ -160,11 +173,11 @@ fn builtin(
     unsafe { Object::owned((api().PyCFunction_NewEx)(method, bound, module)) }
 }
 
-/// Returns the address of a capsule's value.
+/// Returns the address of a capsule's value. Raises an exception and returns null for a capsule with another name.
 ///
 /// # Safety
 ///
-/// The capsule must come from [`capsule`], with a value of type `T` and this name. The capsule must live as long as the value is used.
+/// `capsule` must be a live capsule. It must live as long as the value is used.
 unsafe fn value_of<T>(capsule: Pointer, name: &'static CStr) -> *mut T {
     // SAFETY: see `api`.
     unsafe {
@@ -178,33 +191,39 @@ unsafe fn value_of<T>(capsule: Pointer, name: &'static CStr) -> *mut T {
     }
 }
 
+/// Returns the state of a reader.
+///
+/// # Safety
+///
+/// The capsule must come from [`new_reader`], and must live for `'a`.
+#[inline]
+unsafe fn state_of<'a>(capsule: Pointer) -> &'a State {
+    // SAFETY: the capsule owns a `State`, which lives as long as the capsule.
+    unsafe { &*value_of(capsule, READER) }
+}
+
 unsafe extern "C" fn drop_reader(capsule: Pointer) {
     // SAFETY: CPython calls this once, for a capsule of `new_reader`.
     unsafe { drop(Box::from_raw(value_of::<State>(capsule, READER))) }
 }
 
-/// Calls `run` with the state. Calls `otherwise` instead if the reader is busy or stopped, or has panicked. A panic may leave the reader in
-/// a wrong state, so the reader is not used again after a panic.
-///
-/// # Safety
-///
-/// The state must be alive, and only this function may use its reader.
+/// Calls `run` with the state's work. Calls `otherwise` instead if the reader is busy or stopped, or has panicked. A panic may leave the
+/// reader in a wrong state, so the reader is not used again after a panic.
 #[inline]
-unsafe fn with_reader<T>(
-    state: *mut State,
+fn with_reader<T>(
+    state: &State,
     otherwise: impl FnOnce() -> T,
-    run: impl FnOnce(&mut State) -> T,
+    run: impl FnOnce(&mut Work) -> T,
 ) -> T {
-    // SAFETY: because of `is_busy`, only one caller at a time runs `run`.
-    let state = unsafe { &mut *state };
-    if state.is_busy || state.is_stopped || state.has_panicked {
+    if state.is_busy.get() || state.is_stopped.get() || state.has_panicked.get() {
         return otherwise();
     }
-    state.is_busy = true;
-    let result = catch_unwind(AssertUnwindSafe(|| run(state)));
-    state.is_busy = false;
+    state.is_busy.set(true);
+    // SAFETY: only this function makes a reference to the work, and `is_busy` admits one caller at a time.
+    let result = catch_unwind(AssertUnwindSafe(|| run(unsafe { &mut *state.work.get() })));
+    state.is_busy.set(false);
     result.unwrap_or_else(|_| {
-        state.has_panicked = true;
+        state.has_panicked.set(true);
         otherwise()
     })
 }
@@ -214,8 +233,8 @@ unsafe extern "C" fn change_plan(capsule: Pointer, additions: Pointer) -> Pointe
     // SAFETY: CPython calls this with the function's capsule and a live argument.
     body(|| unsafe {
         let in_use = || Some(bool(false));
-        with_reader(value_of(capsule, READER), in_use, |state| {
-            let changed = plan::change(&mut state.reader, &Object::borrowed(additions));
+        with_reader(state_of(capsule), in_use, |work| {
+            let changed = plan::change(&mut work.reader, &Object::borrowed(additions));
             changed.map(|()| bool(true))
         })
     })
@@ -224,11 +243,7 @@ unsafe extern "C" fn change_plan(capsule: Pointer, additions: Pointer) -> Pointe
 /// `read_line(line)`: returns the message of a line (bytes or str, with or without its LF), or None if msgspec must decode the line.
 unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
     // SAFETY: as above.
-    body(|| unsafe {
-        let state = value_of(capsule, READER);
-        let message = with_reader(state, || None, |state| read_one(state, line));
-        Some(message.unwrap_or_else(none))
-    })
+    body(|| unsafe { Some(read_one(state_of(capsule), line).unwrap_or_else(none)) })
 }
 
 /// Reads one line, given as bytes or str, with or without its LF. Returns `None` if msgspec must decode the line.
@@ -236,27 +251,29 @@ unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
 /// # Safety
 ///
 /// The object must be alive.
-unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
-    let read = |line: &[u8]| {
-        state.wanted = -1;
-        match state.reader.one(line.strip_suffix(b"\n").unwrap_or(line)) {
+#[inline]
+unsafe fn read_one(state: &State, line: Pointer) -> Option<Object> {
+    let read = |work: &mut Work, line: &[u8]| {
+        state.wanted.set(-1);
+        match work.reader.one(line.strip_suffix(b"\n").unwrap_or(line)) {
             Line::Message(message, _) => return Some(message),
-            Line::Wants(class) => state.wanted = number(class),
+            Line::Wants(class) => state.wanted.set(number(class)),
             Line::FallsThrough => {}
         }
         None
     };
     // SAFETY: the caller guarantees that the object is alive.
-    unsafe { with_line(line, read) }
+    let read = |work: &mut Work| unsafe { with_line(line, |line| read(work, line)) };
+    with_reader(state, || None, read)
 }
 
 /// `wanted()`: returns [`State::wanted`]; -2 if the reader has panicked.
 unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
-    // SAFETY: as above. This does not run any other code that might use the state.
+    // SAFETY: as above.
     body(|| unsafe {
-        let state = value_of::<State>(capsule, READER);
-        let wanted = std::mem::replace(&mut (*state).wanted, -1);
-        int(if (*state).has_panicked { -2 } else { wanted })
+        let state = state_of(capsule);
+        let wanted = state.wanted.replace(-1);
+        int(if state.has_panicked.get() { -2 } else { wanted })
     })
 }
 
@@ -264,7 +281,7 @@ unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
 unsafe extern "C" fn stop(capsule: Pointer, _: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
-        (*value_of::<State>(capsule, READER)).is_stopped = true;
+        state_of(capsule).is_stopped.set(true);
         Some(none())
     })
 }
@@ -273,9 +290,8 @@ unsafe extern "C" fn stop(capsule: Pointer, _: Pointer) -> Pointer {
 struct Feed {
     /// The handle of the line buffer.
     handle: u64,
-    reader: *mut State,
-    /// The capsule that owns `reader`.
-    _owner: Object,
+    /// The capsule of the reader.
+    reader: Object,
 }
 
 /// `new_feed(handle)`: returns a capsule with a [`Feed`] of this reader and the line buffer with this handle.
@@ -284,8 +300,7 @@ unsafe extern "C" fn new_feed(capsule: Pointer, handle: Pointer) -> Pointer {
     body(|| unsafe {
         let feed = Feed {
             handle: (api().PyLong_AsUnsignedLongLong)(handle),
-            reader: value_of(capsule, READER),
-            _owner: Object::borrowed(capsule),
+            reader: Object::borrowed(capsule),
         };
         self::capsule(feed, FEEDER, drop_feed)
     })

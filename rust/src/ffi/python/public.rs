@@ -12,7 +12,7 @@ use super::feed::{self, Fed};
 use super::object::{class_of, Object, HEADER};
 use super::plan::{bytes_at, index_at, item};
 use super::{
-    body, builtin, bytes_of, value_of, with_bytes, with_reader, Feed, State, FEEDER, READER,
+    body, builtin, bytes_of, read_one, state_of, value_of, with_bytes, with_reader, Feed, FEEDER,
 };
 
 /// `METH_FASTCALL | METH_KEYWORDS`: CPython passes the arguments in one array, positional arguments first, and the names of the keyword
@@ -199,26 +199,31 @@ pub unsafe fn call(
 /// `feeder` must be alive or null, and `chunk` must be alive.
 #[inline]
 unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
-    // SAFETY: the caller guarantees that both objects are alive. A capsule with the name `FEEDER` owns a `Feed`.
+    // SAFETY: the caller guarantees that both objects are alive. A capsule with the name `FEEDER` owns a `Feed`, and that owns the capsule
+    // of its reader.
     unsafe {
         if feeder.is_null() || class_of(feeder) != api().PyCapsule_Type {
             return Some(Fed::Nothing);
         }
         // A garbage collection may run code that replaces the attribute. This reference keeps the capsule alive.
         let feeder = Object::borrowed(feeder);
-        let Feed { handle, reader, .. } = *value_of::<Feed>(feeder.pointer(), FEEDER);
+        let Some(Feed { handle, reader }) = value_of::<Feed>(feeder.pointer(), FEEDER).as_ref()
+        else {
+            (api().PyErr_Clear)();
+            return Some(Fed::Nothing);
+        };
+        let (handle, state) = (*handle, state_of(reader.pointer()));
         with_reader(
-            reader,
+            state,
             || Some(Fed::Nothing),
-            |state| match bytes_of(chunk) {
-                Some(data) => feed::feed(handle, state, data),
-                None => {
-                    with_bytes(chunk, |data| feed::feed(handle, state, data)).unwrap_or_else(|| {
+            |work| match bytes_of(chunk) {
+                Some(data) => feed::feed(handle, state, work, data),
+                None => with_bytes(chunk, |data| feed::feed(handle, state, work, data))
+                    .unwrap_or_else(|| {
                         // The fallback raises an exception with a clearer text.
                         (api().PyErr_Clear)();
                         Some(Fed::Nothing)
-                    })
-                }
+                    }),
             },
         )
     }
@@ -238,9 +243,7 @@ unsafe extern "C" fn decode(
         };
         if let (Some(reader), 1, true) = (reader, count, names.is_null()) {
             let reader = reader.clone();
-            let state = value_of::<State>(reader.pointer(), READER);
-            let message = with_reader(state, || None, |state| super::read_one(state, *arguments));
-            if let Some(message) = message {
+            if let Some(message) = read_one(state_of(reader.pointer()), *arguments) {
                 return message.release();
             }
         }

@@ -549,7 +549,7 @@ fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Obje
         appended(lines, writer.written(), 0)
     };
     let lines = write(&mut state.writer);
-    end(state, unwritten.as_ref());
+    drop(end(state, unwritten.as_ref()));
     lines.map(|(lines, _)| (lines, count))
 }
 
@@ -562,7 +562,7 @@ fn line(message: Still<'_>) -> Option<Object> {
     let line = match state.writer.line(message) {
         Ok(()) => bytes(state.writer.written()),
         Err(unwritten) => {
-            end(state, Some(&unwritten));
+            drop(end(state, Some(&unwritten)));
             return None;
         }
     };
@@ -571,9 +571,10 @@ fn line(message: Still<'_>) -> Option<Object> {
     line
 }
 
-/// Marks the state as not in use. Remembers the class that needs a shape, if there is one.
+/// Marks the state as not in use. Remembers the class that needs a shape, if there is one. Returns the class that was remembered before.
+/// The caller must drop it last, because freeing a class may run code that encodes.
 #[inline(never)]
-fn end(state: &mut State, unwritten: Option<&Unwritten<Still<'_>>>) {
+fn end(state: &mut State, unwritten: Option<&Unwritten<Still<'_>>>) -> Option<Object> {
     let before = match unwritten {
         // SAFETY: the message keeps its class alive.
         Some(Unwritten::Wants(class)) => unsafe {
@@ -583,8 +584,7 @@ fn end(state: &mut State, unwritten: Option<&Unwritten<Still<'_>>>) {
     };
     state.writer.clear();
     state.is_busy = false;
-    // Drop this last, because freeing the class may run code that encodes.
-    drop(before);
+    before
 }
 
 /// `encode(message)`.
