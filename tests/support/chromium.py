@@ -39,4 +39,5 @@ def another(browser: Any) -> Iterator[Any]:
 
 def _launch(kind: Any, path: str | None) -> Any:
     # Chromium's sandbox needs rights that containers and root do not have. The browser opens only our own pages.
-    return kind.launch(executable_path=path, args=["--no-sandbox"])
+    # On an overloaded machine it takes 27 of the 30 seconds that Playwright allows by default.
+    return kind.launch(executable_path=path, args=["--no-sandbox"], timeout=120_000)
