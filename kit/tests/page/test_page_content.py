@@ -161,6 +161,27 @@ def test_a_subagents_words_stand_in_its_card(browser: Any, server: PageServer) -
         assert tab.shown()["prompts"] == []
 
 
+def test_the_summary_of_a_subagent_stands_in_its_card_alone(browser: Any, server: PageServer) -> None:
+    """The card shows that the subagent has ended. Notices about other tasks remain."""
+    ended = {
+        "type": "subagent_progress",
+        "agentId": "a",
+        "name": "tests",
+        "status": "completed",
+        "summary": "All pass.",
+    }
+    server.add(
+        "one",
+        {**ended, "status": "running", "lastTool": "Bash"},
+        ended,
+        *({"type": "notice", "kind": "status", "text": f"task completed: {text}"} for text in ("All pass.", "Built.")),
+    )
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        assert tab.page.text_content("[data-agent=a] .detail") == "All pass."
+        assert tab.page.locator("[data-kind=note]").all_text_contents() == ["task completed: Built."]
+
+
 def test_where_a_turn_was_cut(browser: Any, server: PageServer) -> None:
     server.add(
         "one",

@@ -14,10 +14,18 @@ export class Agents {
     this.places = places;
     this.place = place;
     this.cards = new Map();
+    /** The latest event. */
+    this.latest = null;
+  }
+
+  /** Return true if a notice says what the card of the latest event shows: that the subagent has ended, and its summary. */
+  shows(text) {
+    return this.latest !== null && text === `task ${this.latest.status}: ${this.latest.summary}`;
   }
 
   clear() {
     this.cards.clear();
+    this.latest = null;
     this.end();
   }
 
@@ -64,7 +72,7 @@ export class Agents {
       this.cards.set(event.agentId, card);
       this.place(box, event.agentId);
     }
-    card.event = event;
+    card.event = this.latest = event;
     card.box.dataset.state = event.status;
     card.box.setAttribute("aria-label", `Subagent ${event.name}`);
     card.parts.name.textContent = event.name;

@@ -422,6 +422,7 @@ export class Conversation {
   }
 
   notice(event) {
+    if (event.kind === "status" && this.agents.shows(event.text)) return;
     if (!Object.hasOwn(NOTICES, event.kind)) {
       const text = event.kind === "cut_off" ? "Cut off" : event.text;
       this.note(text, event.kind === "cut_off" ? "warning" : event.level, event);
