@@ -27,7 +27,7 @@ from claude_wire_kit.terminal.session import TerminalSession
 @click.option("--permission-mode", metavar="MODE", help="default, acceptEdits, plan, auto, dontAsk, bypassPermissions.")
 @click.option("--allowed-tools", metavar="TOOL", multiple=True, help='Use without asking: "Bash(git *)".')
 @click.option("--disallowed-tools", metavar="TOOL", multiple=True, help="Refuse without asking.")
-@click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="Maximum number of model responses.")
+@click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="Maximum number of answers of the model.")
 @click.option("--max-budget-usd", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Maximum cost.")
 @click.option("--resume", metavar="ID", help="Resume this session.")
 @click.option("--cwd", type=click.Path(exists=True, file_okay=False, resolve_path=True), help="Work in this directory.")
