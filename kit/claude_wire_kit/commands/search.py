@@ -12,9 +12,9 @@ import click
 from claude_wire.support import moment, one_line, printable
 from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.sessions import session_files, session_info
-from claude_wire_kit.commands.sessions import headline, resume_line, session_as_json
-from claude_wire_kit.commands.shared.json_output import print_json, time_as_json
-from claude_wire_kit.commands.shared.options import takes_json
+from claude_wire_kit.commands.sessions import SESSION_KEYS, headline, resume_line, session_as_json
+from claude_wire_kit.commands.shared.json_output import print_csv, print_json, time_as_json
+from claude_wire_kit.commands.shared.options import takes_json_or_csv
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.selection import Selection, takes_selection
 from claude_wire_kit.survey.search import Pattern, Role, Said, files_of, said_in
@@ -54,7 +54,7 @@ class _Found(NamedTuple):
 @click.option("-F", "--fixed-strings", is_flag=True, help="PATTERN is plain text, not a regular expression.")
 @click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="Number of sessions.")
 @click.option("-m", "--most", type=click.IntRange(1), default=3, show_default=True, help="Matches for each session.")
-@takes_json
+@takes_json_or_csv("match")
 def search(
     pattern: str,
     selection: Selection,
@@ -65,6 +65,7 @@ def search(
     newest: int,
     most: int,
     as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Search what was said in the sessions on disk.
 
@@ -90,13 +91,15 @@ def search(
     with Progress("searching") as progress:
         for each in search.sessions(progress):
             found.append(each)
-            if not as_json:
+            if not (as_json or as_csv):
                 progress.hide()
                 _print(each, columns, first=len(found) == 1)
             if len(found) == newest:
                 break
     if as_json:
         print_json({"sessions": [found_as_json(each) for each in found]})
+    elif as_csv:
+        _print_csv(found)
     if not found:
         click.echo(f"note: nothing found in {printable(selection.folder, keep='')}", err=True)
         click.get_current_context().exit(1)
@@ -180,6 +183,14 @@ def found_as_json(found: _Found) -> dict[str, Any]:
         for each in found.matches
     ]
     return {**session_as_json(found.session), "matches": matches, "more": found.more}
+
+
+def _print_csv(found: list[_Found]) -> None:
+    rows: list[dict[str, Any]] = []
+    for session in map(found_as_json, found):
+        matches = session.pop("matches")
+        rows += ({**session, **match} for match in matches)
+    print_csv([*SESSION_KEYS, "more", "role", "tool", "time", "before", "match", "after"], rows)
 
 
 def _print(found: _Found, columns: int, *, first: bool) -> None:

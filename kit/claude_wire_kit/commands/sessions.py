@@ -16,8 +16,9 @@ import click
 from claude_wire.support import one_line, printable, prose
 from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.files import read_small
-from claude_wire_kit.commands.shared.json_output import print_json, time_as_json
-from claude_wire_kit.commands.shared.options import takes_json
+from claude_wire_kit.commands.shared.json_output import print_csv, print_json, time_as_json
+from claude_wire_kit.commands.shared.options import takes_json_or_csv
+from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.selection import Selection, takes_selection
 from claude_wire_kit.terminal.columns import fitted, shortened, terminal_width
 
@@ -29,6 +30,12 @@ DEFAULT_DAYS_KEPT = 30
 #: Maximum size in bytes of the CLI's settings file. A larger one is not read.
 MAX_SETTINGS_BYTES = 1024 * 1024
 
+#: The keys of a session in ``search --json`` and ``--csv``. Those of ``sessions`` also have :data:`KEPT_KEYS`.
+SESSION_KEYS = (
+    *("id", "path", "title", "project", "started", "ended", "first_prompt", "last_prompt", "tag", "bytes", "resume"),
+)
+KEPT_KEYS = ("kept_until", "goes_soon")
+
 #: Warn this long before the CLI deletes a session.
 SOON = timedelta(days=7)
 
@@ -37,12 +44,13 @@ SOON = timedelta(days=7)
 @takes_selection
 @click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="Number of sessions.")
 @click.option("--all", "show_all", is_flag=True, help="Show all sessions.")
-@takes_json
+@takes_json_or_csv("session")
 def sessions(
     selection: Selection,
     newest: int,
     show_all: bool,
     as_json: bool,
+    as_csv: bool,
 ) -> None:
     """List the sessions on disk, the newest first.
 
@@ -59,29 +67,34 @@ def sessions(
     The keys of --json are on the page "Use the command" of the documentation.
     """
     has = selection.period.has
-    found = (each for each in selection.sessions(newest_first=True) if has(each.started, each.ended))
     days, now = _days_kept(selection.folder), datetime.now(timezone.utc)
     width = terminal_width() or TEXT_CHARS
     number = -1
     as_objects: list[dict[str, Any]] = []
-    for number, session in enumerate(islice(found, None if show_all else newest)):
-        end = _kept_until(session, days)
-        goes_soon = end is not None and end - now <= SOON
-        if as_json:
-            kept = {"kept_until": time_as_json(end), "goes_soon": goes_soon}
-            as_objects.append({**session_as_json(session), **kept})
-            continue
-        click.echo("\n" * bool(number) + click.style(fitted(headline(session), width), bold=True))
-        for name, text in (("", session.first_prompt), ("last: ", session.last_prompt)):
-            # Show a prompt only if it differs from the headline and from the previous row.
-            if text and text != _title(session) and (not name or text != session.first_prompt):
-                click.echo(fitted(f"  {name}{_line(text)}", width))
-        click.echo(f"  {resume_line(session)}")
-        if end is not None and goes_soon:
-            when = "at its next start" if end <= now else f"when it starts after {_local(end)}"
-            click.echo(fitted(f"  the CLI deletes this session {when}", width))
+    with Progress("reading sessions") as progress:
+        every = selection.sessions(newest_first=True, on_file=progress.show)
+        found = (each for each in every if has(each.started, each.ended))
+        for number, session in enumerate(islice(found, None if show_all else newest)):
+            end = _kept_until(session, days)
+            goes_soon = end is not None and end - now <= SOON
+            if as_json or as_csv:
+                kept = {"kept_until": time_as_json(end), "goes_soon": goes_soon}
+                as_objects.append({**session_as_json(session), **kept})
+                continue
+            progress.hide()
+            click.echo("\n" * bool(number) + click.style(fitted(headline(session), width), bold=True))
+            for name, text in (("", session.first_prompt), ("last: ", session.last_prompt)):
+                # Show a prompt only if it differs from the headline and from the previous row.
+                if text and text != _title(session) and (not name or text != session.first_prompt):
+                    click.echo(fitted(f"  {name}{_line(text)}", width))
+            click.echo(f"  {resume_line(session)}")
+            if end is not None and goes_soon:
+                when = "at its next start" if end <= now else f"when it starts after {_local(end)}"
+                click.echo(fitted(f"  the CLI deletes this session {when}", width))
     if as_json:
         print_json({"sessions": as_objects})
+    elif as_csv:
+        print_csv([*SESSION_KEYS, *KEPT_KEYS], as_objects)
     if number < 0:
         click.echo(f"note: no sessions found in {printable(selection.folder, keep='')}", err=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any, get_args
 
@@ -10,8 +9,8 @@ import click
 
 from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
-from claude_wire_kit.commands.shared.json_output import print_json
-from claude_wire_kit.commands.shared.options import takes_json
+from claude_wire_kit.commands.shared.json_output import print_csv, print_json
+from claude_wire_kit.commands.shared.options import takes_json_or_csv
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.selection import Selection, projects_folder, takes_selection
 from claude_wire_kit.terminal.columns import Column, laid_out, printed, shortened, terminal_width
@@ -41,8 +40,7 @@ Sums = dict[str, dict[str, AnswerTotals]]
 @click.option("--by", type=click.Choice(get_args(By)), default="day", show_default=True, help="Group rows by this.")
 @click.option("--tz", "zone", metavar="ZONE", help="Time zone for day boundaries (default: local).")
 @click.option("--prices", "prices_file", metavar="FILE", help="Prices in LiteLLM's format, instead of those built in.")
-@takes_json
-@click.option("--csv", "as_csv", is_flag=True, help="Print one CSV line for each row and model.")
+@takes_json_or_csv("row and model")
 @click.option("--prune", is_flag=True, help="Forget deleted transcripts.")
 @click.option("--no-index", is_flag=True, help="Read all files, and keep nothing for the next time.")
 def usage(
@@ -71,8 +69,6 @@ def usage(
 
     The keys of --json are on the page "Use the command" of the documentation.
     """
-    if as_json and as_csv:
-        raise click.UsageError("--json and --csv exclude each other.")
     folder, project, period = selection
     prices = PRICES if prices_file is None else _load(prices_file)
     with (
@@ -103,7 +99,7 @@ def usage(
             )
         elif not sums:
             where = " within --since, --until and --project" if selection.is_limited else ""
-            click.echo(f"note: no model responses found in {printable(folder, keep='')}{where}", err=True)
+            click.echo(f"note: no answers of the model found in {printable(folder, keep='')}{where}", err=True)
     if as_json:
         print_json(usage_as_json(by, sums, own, index, prices))
     elif as_csv:
@@ -172,15 +168,17 @@ def _cost(totals: AnswerTotals, own: float | None) -> dict[str, Any]:
 
 
 def _print_csv(by: By, sums: Sums) -> None:
-    import csv
-
-    table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow([*([by] if by != "model" else []), "model", *COUNTS, "usd"])
-    for name, models in sums.items():
-        for model, totals in models.items():
-            names = [_name(each) for each in ([name, model] if by != "model" else [model])]
-            cost = "" if totals.unpriced else f"{totals.cost_usd:.6f}"
-            table.writerow([*names, *_tokens(totals).values(), cost])
+    rows = [
+        {
+            **({} if by == "model" else {by: _name(name)}),
+            "model": _name(model),
+            **_tokens(totals),
+            "usd": None if totals.unpriced else f"{totals.cost_usd:.6f}",
+        }
+        for name, models in sums.items()
+        for model, totals in models.items()
+    ]
+    print_csv([*([] if by == "model" else [by]), "model", *COUNTS, "usd"], rows)
 
 
 def _total(each: Iterable[AnswerTotals]) -> AnswerTotals:

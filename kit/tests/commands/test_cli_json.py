@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -96,11 +98,26 @@ def test_times_have_one_format_and_costs_are_called_usd(outputs: dict[str, Any])
     assert [key for key, _ in found if "cost_usd" in key or key in ("began", "file", "size", "input", "output")] == []
 
 
-def test_one_kind_of_output_is_printed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [["usage"], ["sessions"], ["search", "x"]], ids=" ".join)
+def test_one_kind_of_output_is_printed(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_bytes(b"")
-    done = RUNNER.invoke(cli, ["usage", "--json", "--csv", str(tmp_path)])
+    done = RUNNER.invoke(cli, [*command, "--json", "--csv", str(tmp_path)])
     assert (done.exit_code, done.stdout) == (2, "")
     assert "--json and --csv exclude each other" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["sessions"], ["search", "e"]], ids=" ".join)
+def test_csv_has_the_keys_and_the_values_of_json(command: list[str], tmp_path: Path) -> None:
+    projects = str(unpack("subagent_background", tmp_path))
+    sessions = json.loads(RUNNER.invoke(cli, [*command, "--json", projects]).stdout)["sessions"]
+    rows = list(csv.DictReader(io.StringIO(RUNNER.invoke(cli, [*command, "--csv", projects]).stdout)))
+    wanted = [{**session, **match} for session in sessions for match in session.get("matches", [{}])]
+    assert len(rows) == len(wanted) > 0
+    for row, values in zip(rows, wanted, strict=True):
+        values.pop("matches", None)
+        assert row.keys() == values.keys()
+        for key, value in values.items():
+            assert row[key] == ("" if value is None else str(value).lower() if value is False else str(value)), key
 
 
 @pytest.mark.parametrize("command", [["sessions"], ["search", "half"]])

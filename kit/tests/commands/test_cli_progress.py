@@ -30,6 +30,7 @@ def command(name: str, folder: Path) -> list[str]:
         "check": ["check", file],
         "export": ["export", str(folder), "-o", str(folder / "new")],
         "search": ["search", "needle", str(folder)],
+        "sessions": ["sessions", str(folder)],
         "stats": ["stats", file],
         "usage": ["usage", "--no-index", str(folder)],
         "view": ["view", "--html", file],
@@ -67,7 +68,7 @@ def on_terminal(arguments: Sequence[str]) -> str:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals of POSIX")
-@pytest.mark.parametrize("name", ["check", "export", "search", "stats", "usage", "view"])
+@pytest.mark.parametrize("name", ["check", "export", "search", "sessions", "stats", "usage", "view"])
 def test_a_terminal_shows_how_far_the_command_is_and_then_nothing(name: str, folder: Path) -> None:
     if name == "export":
         pytest.importorskip("pyarrow")
@@ -77,7 +78,7 @@ def test_a_terminal_shows_how_far_the_command_is_and_then_nothing(name: str, fol
     assert (erased.strip(), end) == ("", "")
 
 
-@pytest.mark.parametrize("name", ["check", "export", "search", "stats", "usage", "view"])
+@pytest.mark.parametrize("name", ["check", "export", "search", "sessions", "stats", "usage", "view"])
 def test_nothing_is_shown_where_standard_error_is_no_terminal(name: str, folder: Path) -> None:
     if name == "export":
         pytest.importorskip("pyarrow")

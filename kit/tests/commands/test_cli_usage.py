@@ -75,7 +75,7 @@ def test_json_by_model_is_the_truth(scenario: str, tmp_path: Path) -> None:
     for folder in (projects, tmp_path):
         done = run("--json", "--by", "model", folder)
         assert json.loads(done.stdout)["models"] == expected(scenario)
-        assert done.stderr == ("" if expected(scenario) else f"note: no model responses found in {projects}\n")
+        assert done.stderr == ("" if expected(scenario) else f"note: no answers of the model found in {projects}\n")
 
 
 def test_all_ways_to_tell_apart_add_up_to_the_same(everything: Path) -> None:
@@ -189,7 +189,9 @@ def test_days_have_bounds_and_a_zone(tmp_path: Path) -> None:
     for arguments in (["--since", "1d"], ["--since", "0d", "--json"], ["--since", "0d", "--csv"]):
         done = run(*arguments, tmp_path)
         assert done.exit_code == 0
-        assert f"note: no model responses found in {tmp_path} within --since, --until and --project\n" == done.stderr
+        assert (
+            f"note: no answers of the model found in {tmp_path} within --since, --until and --project\n" == done.stderr
+        )
     for wrong in (["--since", "yesterday"], ["--tz", "Nowhere/Land"], ["--tz", "../etc"], ["--by", "year"]):
         done = run(*wrong, tmp_path)
         assert done.exit_code == 2

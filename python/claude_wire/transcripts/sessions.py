@@ -6,7 +6,7 @@ import errno
 import heapq
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
@@ -78,13 +78,16 @@ class SessionInfo(NamedTuple):
     """The user's tag, or None."""
 
 
-def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False) -> Iterator[SessionInfo]:
+def find_sessions(
+    folder: str | os.PathLike[str], *, newest_first: bool = False, on_file: Callable[[int, int], None] | None = None
+) -> Iterator[SessionInfo]:
     """Yield the sessions below a folder. Each file is read only when the iteration reaches it, and at most 128 KiB.
 
     Args:
         folder: the CLI's configuration folder, the folder ``projects`` in it, or one project's folder.
         newest_first: order the sessions by the time of their last record, the newest first. False: order them by their
             paths.
+        on_file: called before each file is read, with the number of files already read and the number of all files.
 
     A file that is missing, cannot be read, or is not a regular file is omitted. Titles and prompts have at most 1,000
     characters. Times are in UTC.
@@ -97,7 +100,10 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
     # A heap, by time, of sessions that were read but not yielded, because an unread file may have a newer session. No
     # record is newer than its file, so read the files that changed last first.
     waiting: list[tuple[float, int, SessionInfo]] = []
-    for number, path in enumerate(session_files(folder, newest_first=newest_first)):
+    paths = session_files(folder, newest_first=newest_first)
+    for number, path in enumerate(paths):
+        if on_file is not None:
+            on_file(number, len(paths))
         changed = _changed(path)
         while waiting and -waiting[0][0] >= changed:
             yield heapq.heappop(waiting)[2]

@@ -1,8 +1,10 @@
-"""The output of ``--json``: one object on one line, in ASCII."""
+"""The output of ``--json``, one object on one line, in ASCII; and of ``--csv``, with the same keys and values."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +20,17 @@ def print_json(value: dict[str, Any]) -> None:
     Python can open the file with this path.
     """
     click.echo(json.dumps(_with_whole_pairs(value)))
+
+
+def print_csv(keys: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
+    """Print a heading with the keys, and a line for each row. None is an empty cell, and a bool is as in JSON."""
+    import csv
+
+    table = csv.DictWriter(sys.stdout, keys, lineterminator="\n")
+    table.writeheader()
+    for row in rows:
+        cells = _with_whole_pairs(row)
+        table.writerow({key: json.dumps(it) if isinstance(it, bool) else it for key, it in cells.items()})
 
 
 def time_as_json(time: datetime | None) -> str | None:

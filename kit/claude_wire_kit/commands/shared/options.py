@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeAlias
 
 import click
@@ -23,6 +24,26 @@ def absolute(context: click.Context, parameter: click.Parameter, path: str | Non
 
 #: Adds the option ``--json``, with the argument ``as_json``.
 takes_json: Decorator = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+def takes_json_or_csv(row: str) -> Decorator:
+    """Add ``--json`` and ``--csv``, with the arguments ``as_json`` and ``as_csv``, and refuse both together.
+
+    ``row`` says what each line of the CSV is about.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def with_one_format(*, as_json: bool, as_csv: bool, **options: Any) -> None:
+            if as_json and as_csv:
+                raise click.UsageError("--json and --csv exclude each other.")
+            command(as_json=as_json, as_csv=as_csv, **options)
+
+        csv = click.option("--csv", "as_csv", is_flag=True, help=f"Print one CSV line for each {row}.")
+        return takes_json(csv(with_one_format))
+
+    return decorate
+
 
 #: Adds the option ``--cli``. Its value is an absolute path, or None.
 takes_cli: Decorator = click.option(

@@ -88,12 +88,16 @@ class Selection(NamedTuple):
         found = os.path.join(self.folder, re.sub("[^a-zA-Z0-9]", "-", self.project))
         return found if os.path.isdir(found) else None
 
-    def sessions(self, *, newest_first: bool) -> Iterator[SessionInfo]:
-        """Yield the sessions that began in ``project``, at any time."""
+    def sessions(
+        self, *, newest_first: bool, on_file: Callable[[int, int], None] | None = None
+    ) -> Iterator[SessionInfo]:
+        """Yield the sessions that began in ``project``, at any time. ``on_file`` is as for ``find_sessions``."""
         from claude_wire.transcripts import find_sessions
 
         inside = self.narrowed
-        for session in find_sessions(inside, newest_first=newest_first) if inside is not None else ():
+        if inside is None:
+            return
+        for session in find_sessions(inside, newest_first=newest_first, on_file=on_file):
             if self.project is None or session.project == self.project:
                 yield session
 
