@@ -57,10 +57,13 @@ class Abilities:
         match message:
             case InitMessage():
                 self.model, self.mode = message.model or self.model, message.permissionMode or self.mode
-                if not self.commands:
-                    names = [*(message.slash_commands or ()), *(message.skills or ())]
-                    self.commands = [_command({"name": name}) for name in dict.fromkeys(names[:MAX_ITEMS])]
-                    self.changes += bool(self.commands)
+                # The answer to initialize usually has all names, but a CLI may find a skill or an MCP prompt later.
+                known = {one.name for one in self.commands}
+                names = dict.fromkeys([*(message.slash_commands or ()), *(message.skills or ())])
+                new = [one for name in names if (one := _command({"name": name})).name not in known]
+                new = new[: MAX_ITEMS - len(self.commands)]
+                self.commands = [*self.commands, *new]
+                self.changes += bool(new)
             case StatusMessage():
                 self.mode = message.permissionMode or self.mode
             case CommandLifecycleMessage(command_uuid=str(id), state=state):

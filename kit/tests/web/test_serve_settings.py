@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.server import ServerProtocol
 
-from claude_wire.messages import CommandLifecycleMessage, ControlResponse
+from claude_wire.messages import CommandLifecycleMessage, ControlResponse, InitMessage
 from claude_wire.testing import Replay
 from claude_wire_kit.commands.guide import command
 from claude_wire_kit.commands.guide.project import PICTURE, write_project
@@ -317,6 +317,27 @@ def test_abilities_are_bounded() -> None:
     assert len(abilities.queued) == 100
     assert abilities.add(CommandLifecycleMessage(command_uuid="0", state="started"))
     assert not abilities.add(CommandLifecycleMessage(command_uuid="0", state="completed"))
+
+
+def test_commands_and_skills_of_init_join_those_of_initialize() -> None:
+    """Each name is in the menu once. A repeated ``init`` changes nothing."""
+    abilities = Abilities()
+    init = InitMessage(slash_commands=["fix", "plan"], skills=["plan", "long" * 100])
+    assert abilities.add(init)
+    long = abilities.commands[-1].name
+    assert [one.name for one in abilities.commands] == ["fix", "plan", long]
+    abilities.add(ControlResponse.success(INITIALIZE_ID, {"commands": [{"name": "fix", "description": "Fixes"}]}))
+    changes = abilities.changes
+    assert abilities.add(init)
+    assert [(one.name, one.description) for one in abilities.commands] == [
+        ("fix", "Fixes"),
+        ("plan", ""),
+        (long, ""),
+    ]
+    assert abilities.changes == changes + 1
+    assert not abilities.add(init)
+    abilities.add(InitMessage(skills=[f"s{number}" for number in range(600)]))
+    assert len(abilities.commands) == 500
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
