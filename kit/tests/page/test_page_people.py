@@ -379,7 +379,7 @@ def test_all_that_the_agent_offers_is_seen(browser: Any, tmp_path: Path) -> None
         shop.say("plan")
         page.locator("#questions .tool").get_by_text("ExitPlanMode").wait_for()
         page.locator("#questions .deny").click()
-        shop.wait_for("Then we stay with the plan.")
+        shop.wait_for("Then I change nothing.")
         shop.say("picture")
         shop.tab.wait_for_turns(4)
         page.locator("#log .call summary").last.click()
