@@ -374,7 +374,6 @@ impl<V: Clone, T> Pattern<V, T> {
             None => None,
         };
         self.records[record].is_dict = shape.is_none();
-        let mut scratch = Vec::new();
         let mut names = Vec::new();
         let mut at = white(data, at + 1);
         while data.get(at)? != &b'}' {
@@ -384,7 +383,7 @@ impl<V: Clone, T> Pattern<V, T> {
                 return None;
             }
             at = white(data, white(data, end + 1) + 1);
-            let end = skip(data, at, 0, &mut scratch)?;
+            let end = skip(data, at)?;
             let (slot, kind) = match shape {
                 None => (names.len(), Some(&plan.kinds[ANY])),
                 Some(shape) => {
@@ -413,7 +412,7 @@ impl<V: Clone, T> Pattern<V, T> {
                         [] => None,
                         [only] => Some(only.class),
                         members => {
-                            let tag = find_tag(data, at, &kind.tag_key, &mut scratch)?;
+                            let tag = find_tag(data, at, &kind.tag_key)?;
                             Some(members.iter().find(|member| member.tag == tag)?.class)
                         }
                     };

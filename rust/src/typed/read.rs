@@ -305,11 +305,7 @@ impl<B: Builder> Reader<B> {
             return Some((self.builder.dict(self.stack.drain(base..))?, end, None));
         }
         if let Some(tags) = tags(data, at) {
-            let scratch = &mut self.scratch;
-            let subtype = || {
-                tags.subtype
-                    .or_else(|| find_tag(data, at, b"subtype", scratch))
-            };
+            let subtype = || tags.subtype.or_else(|| find_tag(data, at, b"subtype"));
             return match self.guesses.meant(&self.plan, tags.tag, subtype) {
                 Meant::Top(top) => self.top(data, at, top),
                 meant => self.unknown_line(data, at, meant),
@@ -327,12 +323,9 @@ impl<B: Builder> Reader<B> {
             self.stack.truncate(stack);
             (self.wanted, self.unknown) = (wanted, unknown);
         }
-        let tag = find_tag(data, at, b"type", &mut self.scratch)?;
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let meant = self.guesses.meant(&self.plan, tag, || {
-            find_tag(data, at, b"subtype", &mut scratch)
-        });
-        self.scratch = scratch;
+        let tag = find_tag(data, at, b"type")?;
+        let subtype = || find_tag(data, at, b"subtype");
+        let meant = self.guesses.meant(&self.plan, tag, subtype);
         let Meant::Top(top) = meant else {
             return self.unknown_line(data, at, meant);
         };
@@ -753,7 +746,7 @@ impl<B: Builder> Reader<B> {
                 if begins(data, at, &members[last].opening) {
                     self.record(data, at, members[last].class, depth)
                 } else {
-                    let tag = find_tag(data, at, &kind.tag_key, &mut self.scratch)?;
+                    let tag = find_tag(data, at, &kind.tag_key)?;
                     if let Some(index) = members.iter().position(|member| member.tag == tag) {
                         let class = members[index].class;
                         self.last[id] = index;
