@@ -1,8 +1,9 @@
 //! Finds or guesses the class of a line from its first bytes.
 //!
 //! The basic idea is simple: the CLI writes the tags first, as in `{"type":"system","subtype":"init",…`. The reader then compares the tags
-//! with the plan's tags. If a line begins with another key, as in `{"parentUuid":…,"type":"user"`, the reader guesses that it has the same
-//! class as the last line with the same first [`HEAD`] bytes. It checks the guess after reading the line.
+//! with the plan's tags. If a line begins with another key, as in `{"duration_ms":…,"type":"result"`, the reader guesses that it has the same
+//! class as the last lines with the same first key. It checks the guess after reading the line. If the class changes often, as after
+//! `{"parentUuid":`, the reader makes no guess.
 
 use super::memo::hash;
 use super::plan::{Plan, Top};
@@ -12,8 +13,10 @@ const OPENING: &[u8] = b"{\"type\":\"";
 const SUBTYPE: &[u8] = b"\",\"subtype\":\"";
 const SLOTS: usize = 256;
 const LAST: usize = 16;
-/// How many bytes at the beginning of a line are hashed if the line does not begin with its type.
-const HEAD: usize = 24;
+/// The trust that is necessary for a guess, and its maximum. Trust grows by 1 with each line of the same class, and falls by 2 with each
+/// line of another class.
+const TRUST: u8 = 4;
+const MAX_TRUST: u8 = 8;
 
 /// The class of a line, determined by its tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +57,10 @@ fn string<'a>(data: &'a [u8], at: usize, before: &[u8]) -> Option<(&'a [u8], usi
     (data.get(end) == Some(&b'"')).then(|| (&data[start..end], end))
 }
 
-/// Remembers the first bytes of lines that do not begin with their type.
+/// Remembers the first keys of lines that do not begin with their type.
 pub struct Guesses {
-    /// The index in [`Plan::tops`] of the last line with these first bytes. A slot is a hash of the bytes.
-    slots: Vec<Option<usize>>,
+    /// The index in [`Plan::tops`] of lines with this first key, and the trust in it. A slot is a hash of the key.
+    slots: Vec<(usize, u8)>,
     /// The index in [`Plan::tops`] of the last line with a type of this length, modulo [`LAST`].
     last: [usize; LAST],
 }
@@ -65,27 +68,38 @@ pub struct Guesses {
 impl Default for Guesses {
     fn default() -> Self {
         Self {
-            slots: vec![None; SLOTS],
+            slots: vec![(0, 0); SLOTS],
             last: [0; LAST],
         }
     }
 }
 
 impl Guesses {
-    fn slot(data: &[u8], at: usize) -> Option<usize> {
-        let head = data.get(at..at + HEAD)?;
-        usize::try_from(hash(0, head) % SLOTS as u64).ok()
+    /// Returns the slot of the first key of the line at `at`.
+    fn slot(data: &[u8], at: usize) -> usize {
+        let start = at + 2;
+        let (end, _) = crate::simd::string_end(data, start);
+        let key = data.get(start..end).unwrap_or_default();
+        let first = key.first().map_or(0, |&byte| usize::from(byte));
+        let hash = hash((256 * key.len() + first) as u64, key);
+        usize::try_from(hash % SLOTS as u64).unwrap_or(0)
     }
 
-    /// Returns the index in [`Plan::tops`] of the last line with the same hash of its first bytes.
+    /// Returns the index in [`Plan::tops`] of most lines with the same hash of their first key.
     pub fn guess(&self, data: &[u8], at: usize) -> Option<usize> {
-        self.slots[Self::slot(data, at)?]
+        let (top, trust) = self.slots[Self::slot(data, at)];
+        (trust >= TRUST).then_some(top)
     }
 
-    /// Remembers the class of lines that start with these bytes.
+    /// Remembers the class of a line that was not guessed.
     pub fn learn(&mut self, data: &[u8], at: usize, top: usize) {
-        if let Some(slot) = Self::slot(data, at) {
-            self.slots[slot] = Some(top);
+        let (last, trust) = &mut self.slots[Self::slot(data, at)];
+        if *last == top {
+            *trust = (*trust + 1).min(MAX_TRUST);
+        } else if *trust > 2 {
+            *trust -= 2;
+        } else {
+            (*last, *trust) = (top, 1);
         }
     }
 

@@ -9,8 +9,8 @@
 //! more than 18 digits, or deep nesting. The caller then decodes the line with msgspec, which also reports the error. Two rules follow: the
 //! reader may refuse any line, and each message that it makes must equal the message that msgspec would make.
 //!
-//! The caller does not check lines in advance. The reader stops at a line's LF, and validates the UTF-8 of each string when it makes or
-//! skips the string.
+//! The caller does not check lines in advance. The reader stops at a line's LF, and validates the UTF-8 of each string when it makes the
+//! string.
 //!
 //! The reader is fast because it expects repetition. It compares the next key of an object with the key that followed last time, a string
 //! with the last strings of its field, and an object or array with the last bytes of its field. If they are equal, the messages share the

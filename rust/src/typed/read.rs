@@ -94,6 +94,8 @@ pub struct Reader<B: Builder> {
     /// For each kind: the class of its last object, as an index in [`Kind::classes`].
     last: Vec<usize>,
     guesses: Guesses,
+    /// For each class of a line: a bit for each field that is a tag. 0 until the first guess.
+    tags: Vec<u128>,
     patterns: Patterns<B::Value, B::Template>,
     /// The keys of dicts.
     keys: Keys<B::Value>,
@@ -125,6 +127,7 @@ impl<B: Builder> Reader<B> {
             first: Vec::new(),
             last: Vec::new(),
             guesses: Guesses::default(),
+            tags: Vec::new(),
             patterns: Patterns::default(),
             keys: Keys::default(),
             first_key: Vec::new(),
@@ -149,6 +152,7 @@ impl<B: Builder> Reader<B> {
         self.first.resize(self.plan.classes.len(), None);
         self.last.resize(self.plan.kinds.len(), 0);
         self.first_key.resize(self.plan.kinds.len(), 0);
+        self.tags.resize(self.plan.tops.len(), 0);
     }
 
     /// Reads one line, without its LF.
@@ -346,16 +350,29 @@ impl<B: Builder> Reader<B> {
 
     /// Returns whether a line has the tags of the guessed class. The bits of `seen` are the line's fields. [`tag`](Self::tag) has already
     /// compared the value of the type.
-    fn is_certain(&self, top: usize, seen: u128) -> bool {
+    fn is_certain(&mut self, top: usize, seen: u128) -> bool {
+        if self.tags[top] == 0 {
+            self.tags[top] = self.tags_of(top).unwrap_or(0);
+        }
+        let tags = self.tags[top];
+        tags != 0 && seen & tags == tags
+    }
+
+    /// Returns a bit for each field of a class that is a tag; `None` if the class does not have the tags as fields.
+    fn tags_of(&self, top: usize) -> Option<u128> {
         let top = &self.plan.tops[top];
         let Class::Planned(shape) = &self.plan.classes[top.class] else {
-            return false;
+            return None;
         };
-        let has = |key: &[u8]| {
-            let field = self.plan.find(shape, key);
-            field.is_some_and(|field| seen >> (field - shape.fields.start) & 1 == 1)
+        let bit = |key: &[u8]| {
+            let field = self.plan.find(shape, key)?;
+            Some(1 << (field - shape.fields.start))
         };
-        has(b"type") && (top.subtype.is_none() || has(b"subtype"))
+        let subtype = match top.subtype {
+            Some(_) => bit(b"subtype")?,
+            None => 0,
+        };
+        Some(bit(b"type")? | subtype)
     }
 
     fn unknown_line(

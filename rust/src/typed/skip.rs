@@ -1,85 +1,65 @@
-//! Finds the tag of an object whose first key is another one.
+//! Skips values, and finds the tag of an object whose first key is another one.
 //!
-//! The basic idea is simple: to find the tag in `{"input":{"a":[1,2]},"type":"tool_use"}`, the reader skips the value of `input`: it only
-//! looks for quotes and brackets. It finds a wrong tag only in invalid JSON, and then cannot read the object as the class of this tag.
+//! The basic idea is simple: to find the tag in `{"input":{"a":[1,2]},"type":"tool_use"}`, a [`Cursor`] skips the value of `input`: it only
+//! looks for quotes and brackets. In invalid JSON it may find a wrong tag, but then the reader cannot read the object as that tag's class.
 
-use super::read::white;
-use crate::simd::string_end;
+use crate::kinds::cursor::Cursor;
+use crate::simd::{run, Engine, Level, Operation};
 
-/// Returns the index after the value at `at`, which must be valid JSON; `None` or any index for other bytes.
-pub fn skip(data: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    loop {
-        match *data.get(at)? {
-            b'"' => at = skip_string(data, at + 1)?,
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-                continue;
-            }
-            b'}' | b']' => {
-                depth = depth.checked_sub(1)?;
-                at += 1;
-            }
-            b',' | b':' | b' ' | b'\t' | b'\r' => {
-                at += 1;
-                continue;
-            }
-            b'\n' => return None,
-            _ => at = skip_word(data, at + 1),
-        }
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-}
-
-/// Returns the index after the closing quote of the string whose contents begin at `at`.
-fn skip_string(data: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        (at, _) = string_end(data, at);
-        match data.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => return None,
-        }
-    }
-}
-
-/// Returns the index after the number, `true`, `false` or `null` that contains the byte before `at`.
-fn skip_word(data: &[u8], mut at: usize) -> usize {
-    while let Some(b'0'..=b'9' | b'a'..=b'z' | b'.' | b'-' | b'+' | b'E') = data.get(at) {
-        at += 1;
-    }
-    at
+/// Returns the index after the value at `at`; `None`, or any index in the line, if the value is not valid JSON.
+pub fn skip(data: &[u8], at: usize) -> Option<usize> {
+    run(Level::Fast, Skip { data, at })
 }
 
 /// Returns the string value of a key in the object at `at`. The key may be anywhere in the object. Returns `None` if the object does not
-/// have the key, or if the value is not a string or has escapes.
+/// have the key, or if the value is not a string or has escapes. If the object is not valid JSON, the result may be wrong.
 pub fn find_tag<'a>(data: &'a [u8], at: usize, key: &[u8]) -> Option<&'a [u8]> {
-    let mut at = white(data, at + 1);
-    loop {
-        if data.get(at) != Some(&b'"') {
-            return None;
-        }
-        let end = skip_string(data, at + 1)?;
-        let name = &data[at + 1..end - 1];
-        at = white(data, end);
-        if data.get(at) != Some(&b':') {
-            return None;
-        }
-        at = white(data, at + 1);
-        if name == key {
-            if data.get(at) != Some(&b'"') {
-                return None;
+    run(Level::Fast, FindTag { data, at, key })
+}
+
+struct Skip<'a> {
+    data: &'a [u8],
+    at: usize,
+}
+
+impl Operation for Skip<'_> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> Option<usize> {
+        let mut cursor = Cursor::new(self.data, self.at);
+        cursor.value(engine)?;
+        Some(cursor.at)
+    }
+}
+
+struct FindTag<'a, 'k> {
+    data: &'a [u8],
+    at: usize,
+    key: &'k [u8],
+}
+
+impl<'a> Operation for FindTag<'a, '_> {
+    type Output = Option<&'a [u8]>;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> Option<&'a [u8]> {
+        let mut cursor = Cursor::new(self.data, self.at + 1);
+        loop {
+            cursor.space();
+            cursor.take(b'"')?;
+            let name = cursor.string(engine)?;
+            cursor.space();
+            cursor.take(b':')?;
+            cursor.space();
+            if name.of(self.data) == self.key {
+                cursor.take(b'"')?;
+                let tag = cursor.string(engine)?;
+                return (!tag.escaped).then(|| tag.of(self.data));
             }
-            let (end, _) = string_end(data, at + 1);
-            return (data.get(end) == Some(&b'"')).then(|| &data[at + 1..end]);
+            cursor.value(engine)?;
+            cursor.space();
+            cursor.take(b',')?;
         }
-        at = white(data, skip(data, at)?);
-        if data.get(at) != Some(&b',') {
-            return None;
-        }
-        at = white(data, at + 1);
     }
 }
