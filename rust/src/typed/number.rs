@@ -14,7 +14,16 @@ const MAX_DIGITS: usize = 18;
 
 /// Returns the number that begins at `at`, and the index after it. Returns `None` if there is no valid number, and for numbers that msgspec
 /// must read: -0, because only a float can be -0; numbers with more than [`MAX_DIGITS`] digits; and numbers beyond the range of a float.
+#[inline]
 pub fn number(data: &[u8], at: usize) -> Option<(Number, usize)> {
+    // Most numbers of a result have one digit.
+    if let (Some(digit), Some(b',' | b'}')) = (digit(data, at), data.get(at + 1)) {
+        return Some((Number::Int(digit.into()), at + 1));
+    }
+    long_number(data, at)
+}
+
+fn long_number(data: &[u8], at: usize) -> Option<(Number, usize)> {
     let negative = data.get(at) == Some(&b'-');
     let first = at + usize::from(negative);
     let mut value: i64 = 0;
