@@ -2,6 +2,8 @@
 //!
 //! The basic idea is simple: to find the tag in `{"input":{"a":[1,2]},"type":"tool_use"}`, a [`Cursor`] skips the value of `input`: it only
 //! looks for quotes and brackets. In invalid JSON it may find a wrong tag, but then the reader cannot read the object as that tag's class.
+// The operations are inlined into one function per engine, because only this function may use vector instructions.
+#![allow(clippy::inline_always)]
 
 use crate::kinds::cursor::Cursor;
 use crate::simd::{run, Engine, Level, Operation};

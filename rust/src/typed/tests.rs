@@ -488,14 +488,42 @@ fn the_memory_of_a_reader_is_bounded() {
         let rest = [
             r#""type":"event","event":{"type":"stop"}"#,
             r#""type":"system","subtype":"init""#,
-        ][number % 2];
-        let line = format!("{{\"session_id\":\"as long as the head\",\"a\":{number},{rest}}}\n");
+        ][usize::from(number % 9 == 8)];
+        let line = format!("{{\"session_id\":\"s\",\"a\":{number},{rest}}}\n");
         let found = read(&mut reader, line.as_bytes()).remove(0);
         assert!(matches!(found, Line::Message(_, false)), "{line}");
     }
     let (buffers, parts) = reader.kept();
     assert!(buffers <= 3 * 64 * 1024, "{buffers}");
     assert!(parts <= 2 * super::memo::MAX_KEPT, "{parts}");
+}
+
+#[test]
+fn a_wrong_guess_changes_nothing() {
+    let event = r#"{"session_id":"s","event":{"type":"stop"},"type":"event"}"#;
+    for rest in [
+        r#""type":"event","event":{"type":"stop"}"#,
+        r#""type":"system","subtype":"init""#,
+        r#""subtype":"init","type":"system""#,
+        r#""subtype":"other","type":"system""#,
+        r#""type":"system""#,
+        r#""type":"of_tomorrow","event":{"type":"stop"}"#,
+        r#""event":{"type":"stop"}"#,
+        r#""event":{"type":"stop"},"type":"ev\u0065nt""#,
+        r#""event":{"type":"stop"},"type":"event","type":"event""#,
+        r#""event":{"type":"stop"},"type":["event"]"#,
+        r#""a":{"type":"system"},"subtype":"init","type":"system""#,
+        r#""a":"\"type\":\"x\"","type":"event","event":{"type":"stop"}"#,
+        r#""a":[1,{],"type":"event","event":{"type":"stop"}"#,
+        r#""a":"\x","type":"event","event":{"type":"stop"}"#,
+        r#""a":01,"type":"system","subtype":"init""#,
+    ] {
+        let line = format!("{{\"session_id\":\"s\",{rest}}}\n");
+        let mut guesses = reader();
+        read(&mut guesses, format!("{event}\n").repeat(20).as_bytes());
+        let expected = read(&mut reader(), line.as_bytes());
+        assert_eq!(read(&mut guesses, line.as_bytes()), expected, "{line}");
+    }
 }
 
 #[test]
