@@ -21,7 +21,8 @@ from claude_wire.agent import Agent, AgentSession, Turn
 from claude_wire.agent.service import Service
 from virtual_time import every_virtual_backend
 
-SECONDS = 30
+#: Seconds after which a program counts as hanging.
+SECONDS = 120
 AGENT = """
 import os, signal, subprocess, sys, time
 import anyio
