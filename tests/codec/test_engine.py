@@ -493,6 +493,44 @@ def test_a_forked_child_decodes(native: Engine) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+SAY = """
+from claude_wire import Decoder, decode, encode, peek
+from claude_wire.codec import engine
+
+def say(type):
+    line = b'{"type":"%b"}' % type
+    lines = {encode(decode(line)) for _ in range(40)}
+    print(engine().split(":")[0], len(Decoder().feed(line + bytes([10]))), len(lines), peek(line))
+
+say(b"keep_alive")
+"""
+TWO_INTERPRETERS = f"""
+import sys
+if sys.version_info >= (3, 13):
+    import _interpreters
+    other = _interpreters.create("legacy")
+else:
+    import _xxsubinterpreters as _interpreters
+    other = _interpreters.create(isolated=False)
+{SAY}
+_interpreters.run_string(other, {SAY!r})
+say(b"of_tomorrow")
+_interpreters.destroy(other)
+say(b"of_next_week")
+"""
+
+
+def test_another_interpreter_of_the_process_gets_msgspec_and_none_of_our_objects() -> None:
+    pytest.importorskip("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
+    done = subprocess.run([sys.executable, "-c", TWO_INTERPRETERS], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "native 1 1 keep_alive",
+        "msgspec 1 1 keep_alive",
+        "native 1 1 of_tomorrow",
+        "native 1 1 of_next_week",
+    ], done.stderr
+
+
 # --- which engine -----------------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,8 @@ ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
 def functions() -> dict[str, Any]:
     """Return the functions by name. Empty if msgspec must decode, or if this interpreter is not supported.
 
+    If a process has several interpreters, only the first one that calls this gets the functions.
+
     Raises:
         ValueError: the environment variable has another value.
     """
@@ -23,8 +25,8 @@ def functions() -> dict[str, Any]:
     if asked not in ("native", "msgspec"):
         raise ValueError(f"{ENGINE_VARIABLE} must be native or msgspec, not {asked!r}")
     found: dict[str, Any] = {}
-    if asked == "native":
-        lib.cw_python(id(found))
+    if asked == "msgspec" or lib.cw_python(id(found)) or not found.pop("claim")():
+        return {}
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 from claude_wire.support.errors import ByteBudgetError, HandleError
 
 #: The ABI version that the native library must have.
-ABI_VERSION = 16
+ABI_VERSION = 17
 
 #: The layout of the C struct CwBlock. Unpacking all six fields takes as long as reading two of them through cffi.
 BLOCK = struct.Struct("@5Qq")

@@ -56,7 +56,7 @@ mod shared;
 
 /// The version of this ABI. Increment it with every change to a function, a struct or a constant in this folder. Python compares it when it
 /// loads the library, because an editable install may leave an old library behind.
-pub const CW_ABI_VERSION: u32 = 16;
+pub const CW_ABI_VERSION: u32 = 17;
 
 /// The status of success.
 pub const CW_NOTHING: i32 = 0;
@@ -107,7 +107,8 @@ pub extern "C" fn cw_abi_version() -> u32 {
 }
 
 /// Adds the functions that Python calls without cffi to the dict at the address `dict` (see `python`). Returns [`CW_ERROR_UNSUPPORTED`] if
-/// the interpreter is not a `CPython` version that the library knows.
+/// the interpreter is not a `CPython` version that the library knows, or if memory runs out. Python must not call the other functions if
+/// `claim()` returns False.
 ///
 /// # Safety
 ///

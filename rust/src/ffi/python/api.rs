@@ -131,6 +131,8 @@ macro_rules! api {
 api! {
     objects: _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct, PyBytes_Type, PyUnicode_Type, PyBool_Type, PyLong_Type, PyFloat_Type, PyList_Type, PyDict_Type, PyCapsule_Type, PyExc_SystemError;
     Py_GetVersion: fn() -> *const c_char;
+    PyInterpreterState_Get: fn() -> Pointer;
+    PyInterpreterState_GetID: fn(Pointer) -> i64;
     Py_IncRef: fn(Pointer);
     Py_DecRef: fn(Pointer);
     PyErr_Clear: fn();
@@ -246,12 +248,11 @@ pub fn keep_loaded() -> bool {
     }
 }
 
-/// The interpreter's lock.
+/// The interpreter's lock. Dropping the value releases the lock.
 pub struct Lock(c_int, unsafe extern "C" fn(c_int));
 
-impl Lock {
-    /// Releases the lock.
-    pub fn release(self) {
+impl Drop for Lock {
+    fn drop(&mut self) {
         // SAFETY: the matching function took the lock.
         unsafe { (self.1)(self.0) }
     }
@@ -276,8 +277,8 @@ pub unsafe fn lock() -> Option<Lock> {
 /// The minor versions of CPython 3 whose layouts this module knows.
 const KNOWN: std::ops::RangeInclusive<u32> = 10..=13;
 
-/// Looks up the functions, and tests the layouts that may differ between versions. Returns false if the process has no CPython, or an
-/// unknown version of it.
+/// Looks up the functions, and tests the layouts that may differ between versions. Does nothing if an earlier call succeeded, because other
+/// code then has references to the result. Returns false if the process has no CPython, or an unknown version of it.
 ///
 /// # Safety
 ///
@@ -285,6 +286,9 @@ const KNOWN: std::ops::RangeInclusive<u32> = 10..=13;
 pub unsafe fn load() -> bool {
     // SAFETY: the caller holds the interpreter's lock if there is an interpreter.
     unsafe {
+        if (*API.0.get()).is_some() {
+            return true;
+        }
         let Some(mut api) = find() else {
             return false;
         };

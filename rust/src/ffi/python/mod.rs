@@ -17,6 +17,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use self::api::{api, keep_loaded, load, Buffer, Method, Pointer, Size};
 use self::feed::Fall;
@@ -52,7 +53,8 @@ const READER: &CStr = c"claude_wire.reader";
 const FEEDER: &CStr = c"claude_wire.feed";
 
 /// The functions that [`install`] puts into the dict, except [`NEW_WRITER`].
-static FUNCTIONS: [Method; 7] = [
+static FUNCTIONS: [Method; 8] = [
+    Method::takes_none(c"claim", claim),
     Method::takes_none(c"new_reader", new_reader),
     Method::takes_one(c"slots_of", slots_of),
     Method::takes_one(c"new_feed_method", public::new_feed_method),
@@ -74,7 +76,8 @@ static READER_FUNCTIONS: [Method; 6] = [
     Method::takes_none(c"serve_decode", serve_decode),
 ];
 
-/// Puts the functions into the Python dict at the address `dict`. Returns false if the interpreter is not a known CPython.
+/// Puts the functions into the Python dict at the address `dict`. Returns false if the interpreter is not a known CPython, or if memory runs
+/// out.
 ///
 /// # Safety
 ///
@@ -82,23 +85,40 @@ static READER_FUNCTIONS: [Method; 6] = [
 pub unsafe fn install(dict: u64) -> bool {
     // SAFETY: the lock is taken first. cffi has released it for this call.
     unsafe {
-        let Some(lock) = api::lock() else {
+        let Some(_lock) = api::lock() else {
             return false;
         };
-        let is_known = load() && keep_loaded();
-        if is_known {
-            let writer = write::can_read().then_some(&NEW_WRITER);
-            for method in FUNCTIONS.iter().chain(writer) {
-                if let Some(function) = builtin(method, None, None) {
-                    #[allow(clippy::cast_possible_truncation)] // An address has 64 bits here.
-                    let dict = dict as usize as Pointer;
-                    (api().PyDict_SetItemString)(dict, method.name, function.pointer());
-                }
-            }
+        if !(load() && keep_loaded()) {
+            return false;
         }
-        lock.release();
-        is_known
+        #[allow(clippy::cast_possible_truncation)] // An address has 64 bits here.
+        let dict = dict as usize as Pointer;
+        let writer = write::can_read().then_some(&NEW_WRITER);
+        let are_set = FUNCTIONS.iter().chain(writer).all(|method| {
+            let function = builtin(method, None, None);
+            function.is_some_and(|function| {
+                (api().PyDict_SetItemString)(dict, method.name, function.pointer()) == 0
+            })
+        });
+        if !are_set {
+            (api().PyErr_Clear)();
+        }
+        are_set
     }
+}
+
+/// The number of the interpreter that uses the functions; -1 if none does.
+static USER: AtomicI64 = AtomicI64::new(-1);
+
+/// `claim()`: returns whether this interpreter may use the functions. In each process, only the first interpreter that asks may use them:
+/// their static state has objects of this interpreter, and such objects must not reach another interpreter.
+unsafe extern "C" fn claim(_: Pointer, _: Pointer) -> Pointer {
+    // SAFETY: CPython calls this with the lock held, so there is a current interpreter.
+    body(|| unsafe {
+        let this = (api().PyInterpreterState_GetID)((api().PyInterpreterState_Get)());
+        let user = USER.compare_exchange(-1, this, Ordering::Relaxed, Ordering::Relaxed);
+        Some(bool(user.is_ok() || user == Err(this)))
+    })
 }
 
 /// Runs the body of a function that Python calls. If the body panics, or returns `None` without an exception, the function raises a
