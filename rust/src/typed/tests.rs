@@ -1,12 +1,13 @@
 //! Tests of the reader with plain values instead of Python's objects: which messages the reader makes, and which lines fall through.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use proptest::prelude::*;
 use serde_json::{json, Value as Json};
 
 use super::alike::Patterns;
-use super::memo::{Part, MAX_KEPT};
+use super::memo::{Keys, Part, MAX_KEPT};
 use super::plain::{field, reader, word, Plain, Values, LATER};
 use super::plan::{Class, Shape, Top, ANY};
 use super::{Line, Reader};
@@ -460,6 +461,27 @@ fn remembered_arrays_and_objects_have_a_bound() {
         Part::<u8>::default().note(&vec![b'x'; bytes], &mut kept);
         assert_eq!(kept > before, is_kept);
     }
+}
+
+#[test]
+fn bytes_that_are_no_longer_kept_are_no_longer_counted() {
+    let (mut part, mut kept) = (Part::<u8>::default(), 100);
+    for bytes in [1_000, 20, 500] {
+        part.note(&vec![b'x'; bytes], &mut kept);
+        assert_eq!(kept, 100 + bytes);
+    }
+    // Most of these keys replace another one.
+    let (mut keys, mut kept) = (Keys::<u8>::default(), 0);
+    let mut slots = HashSet::new();
+    for number in 0..10_000 {
+        let name = format!("key {number}");
+        let found = keys.get(name.as_bytes(), &mut kept, || Some(0));
+        let slot = found.and_then(|(_, slot)| slot).unwrap();
+        keys.part(slot).unwrap().note(&[b'x'; 16], &mut kept);
+        slots.insert(slot);
+    }
+    assert!(slots.len() < 5_000);
+    assert_eq!(kept, 16 * slots.len());
 }
 
 #[test]
