@@ -98,7 +98,9 @@ def usage(
                 err=True,
             )
         elif not sums:
-            where = " within --since, --until and --project" if selection.is_limited else ""
+            limits = {"--since": period.first, "--until": period.last, "--project": project}
+            given = [option for option, value in limits.items() if value is not None]
+            where = f" within {' and '.join(given)}" if given else ""
             click.echo(f"note: no answers of the model found in {printable(folder, keep='')}{where}", err=True)
     if as_json:
         print_json(usage_as_json(by, sums, own, index, prices))
