@@ -681,8 +681,8 @@ at("main").addEventListener(
     const isByPerson = main.scrollTop < last.top && main.clientHeight <= last.height && main.scrollHeight >= last.whole;
     if (isByPerson) isAtEnd = gap < 2;
     else if (gap < 40) isAtEnd = true;
-    remember();
     at("down").hidden = isAtEnd;
+    remember(); // after the button, which takes room in the conversation
     if (isAtEnd) conversation.kept.close();
     else older();
   },
