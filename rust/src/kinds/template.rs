@@ -26,14 +26,13 @@
 //!
 //! # Finding the template of a line
 //!
-//! Templates with the same first constant form a *family*: for example, the text deltas of the blocks with index 0 of all sessions, because
-//! their `session_id` follows the text. A line is first compared with the family and the layout of the last line. The second constants of
-//! the family differ, and a hash of two words at these places chooses the template. So sessions whose lines have the same layout may take
-//! turns in any order, and the processor has no branch to predict.
+//! Templates with the same first constant form a *family*: for example, the deltas of all sessions, because their `session_id` follows the
+//! text. The first constant and the first gap of a line are read once for the whole family. The second constants of the family differ, and
+//! a hash of two words at these places chooses the template. So the sessions may take turns in any order, and the processor has no branch
+//! to predict.
 //!
-//! If the line does not fit this template, the first constants choose another family by the same kind of hash. If that fails too, the line
-//! is compared with all templates, and the template that it fits gets this hash's slot. A new template takes an older one's slot, because
-//! lines that differ only in `api_message_id` follow each other.
+//! If the template of this hash does not fit, the line is compared with all others, and the template that it fits gets this hash's slot. A
+//! new template takes an older one's slot, because lines that differ only in `api_message_id` follow each other.
 //!
 //! At most [`MAX`] templates are kept. The next new template removes all of them, and recurring lines get new templates. Making a template
 //! costs about as much as a scan, so if hardly any line fits, only one line in eight gets a template ([`Templates::pays`]).
@@ -43,7 +42,7 @@
 
 use crate::kinds::scan::Scan;
 use crate::kinds::string::Span;
-use crate::simd::{difference, Engine, Operation};
+use crate::simd::{Engine, Operation};
 
 /// The maximum number of templates.
 pub const MAX: usize = 64;
@@ -87,8 +86,6 @@ pub trait Visit<T> {
 pub struct Templates<T> {
     all: Vec<Template<T>>,
     families: Vec<Family>,
-    /// Chooses a family by its first constant.
-    heads: Slots,
     /// The family of the last line.
     last: usize,
     /// Rises with each line and falls with each new template, so that few templates are made if they do not pay.
@@ -104,23 +101,16 @@ struct Family {
     text_first: bool,
     /// Whether the family's templates require a strict fit.
     strict: bool,
-    /// Chooses a template of this family by its second constant.
-    slots: Slots,
+    /// The length of the shortest second constant.
+    shortest: usize,
+    /// The first and the last offset at which the second constants differ.
+    differing: Option<[usize; 2]>,
+    /// The offsets, in the second constant, of two words of 8 bytes that choose the slot of a line.
+    words: Option<[usize; 2]>,
+    /// For each slot, the index of the template to try first. It is always a template of this family.
+    slots: [u8; SLOTS],
     /// The layout of the last line.
     layout: Layout,
-}
-
-/// Chooses one of several constants by a hash of two words.
-#[derive(Debug)]
-struct Slots {
-    /// The length of the shortest constant.
-    shortest: usize,
-    /// The first and the last offset at which the constants differ.
-    differing: Option<[usize; 2]>,
-    /// The offsets of the two words, of 8 bytes each; `None` until two constants differ.
-    words: Option<[usize; 2]>,
-    /// For each hash, the index of the constant to try first. It is always the index of one of these constants.
-    indexes: [u8; SLOTS],
 }
 
 /// The lengths of a line's parts after the first gap.
@@ -148,7 +138,6 @@ impl<T> Default for Templates<T> {
         Self {
             all: Vec::new(),
             families: Vec::new(),
-            heads: Slots::new(0),
             last: 0,
             balance: MAX_BALANCE,
         }
@@ -251,32 +240,6 @@ impl<T> Templates<T> {
         (at, found)
     }
 
-    /// Returns the template that the hashes choose for the line at `from`, if the line fits it. `first` is the first gap of the line, if
-    /// the line begins like the lines of the last family.
-    #[inline(always)]
-    fn chosen<E: Engine>(
-        &mut self,
-        engine: E,
-        data: &[u8],
-        from: usize,
-        first: Option<Span>,
-    ) -> Option<(usize, Fitting)> {
-        let (number, first) = if let Some(first) = first {
-            (self.last, first)
-        } else {
-            let number = self.heads.choose(data, from);
-            let family = self.families.get(number)?;
-            (number, family.first_gap(engine, data, from)?)
-        };
-        let family = &mut self.families[number];
-        let index = family.slots.choose(data, first.end());
-        let template = self.all.get(index)?;
-        let fitting = template.fit(engine, data, family, first)?;
-        family.layout = template.layout(fitting);
-        self.last = number;
-        Some((index, fitting))
-    }
-
     #[inline(always)]
     fn search<E: Engine>(
         &mut self,
@@ -322,7 +285,6 @@ impl<T> Templates<T> {
         if self.all.len() == MAX {
             self.all.clear();
             self.families.clear();
-            self.heads = Slots::new(0);
         }
         let (between, after) = match second {
             Some(second) => (&data[first.end()..second.start], &data[second.end()..end]),
@@ -344,12 +306,7 @@ impl<T> Templates<T> {
             known,
         });
         self.last = family;
-        let members = self.all.iter().enumerate();
-        let members = members.filter(|(_, it)| it.family == family);
-        let constants = members.map(|(index, it)| (index, it.second()));
-        self.families[family]
-            .slots
-            .assign(constants, self.all.len() - 1, between);
+        self.assign_slots(self.all.len() - 1);
         Some(self.all.len() - 1)
     }
 
@@ -373,87 +330,51 @@ impl<T> Templates<T> {
             head: copy,
             text_first,
             strict,
-            slots: Slots::new(next),
-            layout: Layout::default(),
-        });
-        let heads = self.families.iter().map(|it| &it.head[..]);
-        let last = heads.len() - 1;
-        self.heads.assign(heads.enumerate(), last, head);
-        Some(last)
-    }
-}
-
-impl Slots {
-    /// Returns slots that all choose the constant with this index.
-    fn new(index: u8) -> Self {
-        Self {
             shortest: usize::MAX,
             differing: None,
             words: None,
-            indexes: [index; SLOTS],
-        }
+            slots: [next; SLOTS],
+            layout: Layout::default(),
+        });
+        Some(self.families.len() - 1)
     }
 
-    /// Assigns a slot to a new constant. If it shows more differences among all `constants`, they all get new slots.
-    fn assign<'a>(
-        &mut self,
-        constants: impl Iterator<Item = (usize, &'a [u8])> + Clone,
-        index: usize,
-        new: &[u8],
-    ) {
-        self.shortest = self.shortest.min(new.len());
-        // Comparing the first constant with each of the others is enough: constants that equal the first also equal each other.
-        if let Some((_, old)) = constants.clone().next() {
-            let first = difference(new, 0, old);
-            let mut rest = new.iter().zip(old).skip(first);
-            if let Some(last) = rest.rposition(|(one, other)| one != other) {
-                let [low, high] = self.differing.unwrap_or([first; 2]);
-                self.differing = Some([low.min(first), high.max(first + last)]);
-            }
+    /// Assigns a slot to a new template. If the template shows more differences within its family, all its templates get new slots.
+    fn assign_slots(&mut self, index: usize) {
+        let number = self.all[index].family;
+        let (all, family) = (&self.all, &mut self.families[number]);
+        let members = |from: usize| {
+            let all = all.iter().enumerate().skip(from);
+            all.filter(|(_, it)| it.family == number)
+        };
+        let new = all[index].second();
+        family.shortest = family.shortest.min(new.len());
+        // Comparing the first template with each of the others is enough: constants that equal the first also equal each other.
+        let mut offsets = members(0).next().into_iter().flat_map(|(_, first)| {
+            let pairs = first.second().iter().zip(new).enumerate();
+            pairs.filter_map(|(at, (one, other))| (one != other).then_some(at))
+        });
+        if let Some(first) = offsets.next() {
+            let last = offsets.last().unwrap_or(first);
+            let [low, high] = family.differing.unwrap_or([first, last]);
+            family.differing = Some([low.min(first), high.max(last)]);
         }
-        let words = self.shortest.checked_sub(WORD).and_then(|most| {
-            let [first, last] = self.differing?;
+        let words = family.shortest.checked_sub(WORD).and_then(|most| {
+            let [first, last] = family.differing?;
             Some([first.min(most), last.saturating_sub(WORD - 1).min(most)])
         });
-        if words != self.words {
-            self.words = words;
-            for (index, constant) in constants {
-                self.put(self.slot(constant, 0), index);
-            }
+        let from = if words == family.words { index } else { 0 };
+        family.words = words;
+        for (index, template) in members(from) {
+            let slot = family.slot(&template.constants, 0);
+            #[allow(clippy::cast_possible_truncation)] // There are at most `MAX` templates.
+            let index = index as u8;
+            family.slots[slot] = index;
         }
-        self.put(self.slot(new, 0), index);
-    }
-
-    fn put(&mut self, slot: usize, index: usize) {
-        #[allow(clippy::cast_possible_truncation)] // There are at most `MAX` templates.
-        let index = index as u8;
-        self.indexes[slot] = index;
-    }
-
-    /// Returns the index of the constant to try first for the bytes of a line at `at`. Input can provoke collisions, so the caller compares
-    /// the constant with these bytes.
-    #[inline(always)]
-    fn choose(&self, data: &[u8], at: usize) -> usize {
-        usize::from(self.indexes[self.slot(data, at)])
-    }
-
-    #[inline(always)]
-    fn slot(&self, data: &[u8], at: usize) -> usize {
-        let Some(words) = self.words else {
-            return 0;
-        };
-        let [one, other] = words.map(|offset| {
-            let word = data.get(at + offset..).and_then(<[u8]>::first_chunk);
-            word.map_or(0, |&word| u64::from_le_bytes(word))
-        });
-        let hash = (one ^ other.rotate_left(32)).wrapping_mul(FACTOR);
-        #[allow(clippy::cast_possible_truncation)] // The slot is below `SLOTS`.
-        let slot = (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize;
-        slot
     }
 }
 
-/// Compares the line at `from` with the template that the hashes choose, and then with all templates.
+/// Compares the line at `from` with all templates.
 struct Search<'s, 'd, T> {
     templates: &'s mut Templates<T>,
     data: &'d [u8],
@@ -467,19 +388,16 @@ impl<T> Operation for Search<'_, '_, T> {
 
     #[inline(always)]
     fn run<E: Engine>(self, engine: E) -> Self::Output {
-        let chosen = self
-            .templates
-            .chosen(engine, self.data, self.from, self.first);
-        if chosen.is_some() {
-            return chosen;
-        }
         let Templates {
             all,
             families,
             last,
             ..
         } = self.templates;
-        for (number, family) in families.iter_mut().enumerate() {
+        let count = families.len();
+        // Families may take turns, so the search begins with the last family and follows the order of their first lines.
+        for number in (0..count).map(|offset| (*last + offset) % count) {
+            let family = &mut families[number];
             let first = if number == *last {
                 self.first
             } else {
@@ -488,13 +406,17 @@ impl<T> Operation for Search<'_, '_, T> {
             let Some(first) = first else {
                 continue;
             };
-            let slot = family.slots.slot(self.data, first.end());
-            for (index, template) in all.iter().enumerate().rev() {
+            let slot = family.slot(self.data, first.end());
+            let likely = usize::from(family.slots[slot]);
+            for index in std::iter::once(likely).chain((0..all.len()).rev()) {
+                let template = &all[index];
                 if template.family != number {
                     continue;
                 }
                 if let Some(fitting) = template.fit(engine, self.data, family, first) {
-                    family.slots.put(slot, index);
+                    #[allow(clippy::cast_possible_truncation)] // There are at most `MAX` templates.
+                    let place = index as u8;
+                    family.slots[slot] = place;
                     family.layout = template.layout(fitting);
                     *last = number;
                     return Some((index, fitting));
@@ -528,7 +450,7 @@ impl Family {
             escaped: false,
         };
         let end = gap.end() + layout.lengths[1];
-        let index = self.slots.choose(data, first.end());
+        let index = usize::from(self.slots[self.slot(data, first.end())]);
         let template = all.get(index).ok_or(None)?;
         if !template.fits_as(engine, data, self, first, gap) {
             return Err(Some(first));
@@ -559,6 +481,23 @@ impl Family {
             len: end - at,
             escaped: false,
         })
+    }
+
+    /// Returns the slot of a line whose first gap ends at `at`. Input can provoke collisions, so the caller compares the template in the
+    /// slot.
+    #[inline(always)]
+    fn slot(&self, data: &[u8], at: usize) -> usize {
+        let Some(words) = self.words else {
+            return 0;
+        };
+        let [one, other] = words.map(|offset| {
+            let word = data.get(at + offset..).and_then(<[u8]>::first_chunk);
+            word.map_or(0, |&word| u64::from_le_bytes(word))
+        });
+        let hash = (one ^ other.rotate_left(32)).wrapping_mul(FACTOR);
+        #[allow(clippy::cast_possible_truncation)] // The slot is below `SLOTS`.
+        let slot = (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize;
+        slot
     }
 }
 
