@@ -523,9 +523,9 @@ fn the_memory_of_a_reader_is_bounded() {
 #[test]
 fn a_wrong_guess_changes_nothing() {
     // The numbers differ, so that no line is made from the pattern of another.
-    let events: String = (0..20)
-        .map(|number| format!("{{\"session_id\":\"s\",\"a\":{number},\"event\":{{\"type\":\"stop\"}},\"type\":\"event\"}}\n"))
-        .collect();
+    let events = (0..20).fold(String::new(), |events, number| {
+        events + &format!("{{\"session_id\":\"s\",\"a\":{number},\"event\":{{\"type\":\"stop\"}},\"type\":\"event\"}}\n")
+    });
     for rest in [
         r#""type":"event","event":{"type":"stop"}"#,
         r#""type":"system","subtype":"init""#,

@@ -310,8 +310,9 @@ unsafe extern "C" fn stop(capsule: Pointer, _: Pointer) -> Pointer {
 struct Feed {
     /// The handle of the line buffer.
     handle: u64,
-    /// The capsule of the reader.
-    reader: Object,
+    state: *const State,
+    /// The capsule that owns `state`.
+    _owner: Object,
 }
 
 /// `new_feed(handle)`: returns a capsule with a [`Feed`] of this reader and the line buffer with this handle.
@@ -320,7 +321,8 @@ unsafe extern "C" fn new_feed(capsule: Pointer, handle: Pointer) -> Pointer {
     body(|| unsafe {
         let feed = Feed {
             handle: (api().PyLong_AsUnsignedLongLong)(handle),
-            reader: Object::borrowed(capsule),
+            state: state_of(capsule),
+            _owner: Object::borrowed(capsule),
         };
         self::capsule(feed, FEEDER, drop_feed)
     })

@@ -199,20 +199,18 @@ pub unsafe fn call(
 /// `feeder` must be alive or null, and `chunk` must be alive.
 #[inline]
 unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
-    // SAFETY: the caller guarantees that both objects are alive. A capsule with the name `FEEDER` owns a `Feed`, and that owns the capsule
-    // of its reader.
+    // SAFETY: the caller guarantees that both objects are alive. A capsule with the name `FEEDER` owns a `Feed`, and that owns its state.
     unsafe {
         if feeder.is_null() || class_of(feeder) != api().PyCapsule_Type {
             return Some(Fed::Nothing);
         }
         // A garbage collection may run code that replaces the attribute. This reference keeps the capsule alive.
         let feeder = Object::borrowed(feeder);
-        let Some(Feed { handle, reader }) = value_of::<Feed>(feeder.pointer(), FEEDER).as_ref()
-        else {
+        let Some(feed) = value_of::<Feed>(feeder.pointer(), FEEDER).as_ref() else {
             (api().PyErr_Clear)();
             return Some(Fed::Nothing);
         };
-        let (handle, state) = (*handle, state_of(reader.pointer()));
+        let (handle, state) = (feed.handle, &*feed.state);
         with_reader(
             state,
             || Some(Fed::Nothing),
