@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -118,6 +121,20 @@ def test_csv_has_the_keys_and_the_values_of_json(command: list[str], tmp_path: P
         assert row.keys() == values.keys()
         for key, value in values.items():
             assert row[key] == ("" if value is None else str(value).lower() if value is False else str(value)), key
+
+
+@pytest.mark.parametrize("command", [["sessions"], ["search", "red"]], ids=" ".join)
+def test_csv_shows_invisible_characters_and_names_that_are_not_utf_8(command: list[str], tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    folder.mkdir()
+    prompt = "red \x1b[31m, half \ud83d"
+    record = {"type": "user", "sessionId": "a", "uuid": "1", "message": {"role": "user", "content": prompt}}
+    (folder / "a.jsonl").write_bytes(line(record))
+    program = [sys.executable, "-m", "claude_wire_kit", *command, "--csv", os.fspath(tmp_path)]
+    done = subprocess.run(program, capture_output=True, encoding="utf-8", timeout=60, check=True)
+    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    assert row["first_prompt"] == "red \\x1b[31m, half \N{REPLACEMENT CHARACTER}"
+    assert row["path"].endswith("/\N{REPLACEMENT CHARACTER}/a.jsonl")
 
 
 @pytest.mark.parametrize("command", [["sessions"], ["search", "half"]])

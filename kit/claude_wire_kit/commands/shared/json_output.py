@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from claude_wire.support import fields_of, items_of
+from claude_wire.support import fields_of, items_of, prose
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -23,14 +23,22 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def print_csv(keys: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """Print a heading with the keys, and a line for each row. None is an empty cell, and a bool is as in JSON."""
+    """Print a heading with the keys, and a line for each row. None is an empty cell, and a bool is as in JSON.
+
+    Invisible characters are escaped as in the other texts of the commands, because the output may be a terminal.
+    """
     import csv
 
     table = csv.DictWriter(sys.stdout, keys, lineterminator="\n")
     table.writeheader()
     for row in rows:
-        cells = _with_whole_pairs(row)
-        table.writerow({key: json.dumps(it) if isinstance(it, bool) else it for key, it in cells.items()})
+        table.writerow({key: _cell(value) for key, value in row.items()})
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return prose(_with_whole_pairs(value))
+    return json.dumps(value) if isinstance(value, bool) else value
 
 
 def time_as_json(time: datetime | None) -> str | None:
