@@ -520,6 +520,7 @@ say(b"of_next_week")
 """
 
 
+@pytest.mark.skipif(sys.version_info[:2] == (3, 12), reason="msgspec 0.22 dies in a second interpreter of CPython 3.12")
 def test_another_interpreter_of_the_process_gets_msgspec_and_none_of_our_objects() -> None:
     pytest.importorskip("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
     done = subprocess.run([sys.executable, "-c", TWO_INTERPRETERS], capture_output=True, text=True, check=False)

@@ -95,6 +95,7 @@ def test_a_task_list_and_questions_are_lines_as_in_the_document(browser: Any, se
             summary.click()
         assert tab.page.text_content("[data-id=t] .fields pre") == "[x] Look\n[ ] Sum <b>up</b>"
         assert tab.page.text_content("[data-id=a] .fields pre") == "Which?\n  - A: first\n  - B"
+        tab.page.wait_for_selector("[data-id=o] .fields pre")  # all_text_contents does not wait
         assert tab.page.locator("[data-id=o] .fields pre").all_text_contents() == ['[\n  "Look"\n]', "[]"]
         assert '"status": "completed"' in tab.page.text_content("#questions .input")
 
