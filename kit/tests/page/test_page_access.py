@@ -134,7 +134,7 @@ def test_nothing_covers_the_buttons_of_a_long_question_or_a_text(browser: Any, s
     )
     with open_page(browser, server.entry, width=width, height=740) as tab:
         tab.page.wait_for_selector("#questions .options")
-        tab.page.get_by_role("button", name="Do not answer").click(trial=True, timeout=5_000)
+        tab.page.get_by_role("button", name="Do not answer").click(trial=True)
         assert tab.page.evaluate("document.getElementById('questions').scrollTop") == 0
         label, about = (tab.page.locator(f".choice .{name}").last.bounding_box() for name in ("name", "about"))
         assert about["x"] == label["x"]
