@@ -13,9 +13,10 @@ const OPENING: &[u8] = b"{\"type\":\"";
 const SUBTYPE: &[u8] = b"\",\"subtype\":\"";
 const SLOTS: usize = 256;
 const LAST: usize = 16;
-/// The trust that is necessary for a guess, and its maximum. Trust grows by 1 with each line of the same class, and falls by 2 with each
-/// line of another class.
+/// The reader guesses a class only if the class has at least this trust. The trust of a class grows by 1 with each line of the class that
+/// was not guessed, and falls by 2 with each line of another class.
 const TRUST: u8 = 4;
+/// The maximum trust.
 const MAX_TRUST: u8 = 8;
 
 /// The class of a line, determined by its tags.
@@ -59,7 +60,7 @@ fn string<'a>(data: &'a [u8], at: usize, before: &[u8]) -> Option<(&'a [u8], usi
 
 /// Remembers the first keys of lines that do not begin with their type.
 pub struct Guesses {
-    /// The index in [`Plan::tops`] of lines with this first key, and the trust in it. A slot is a hash of the key.
+    /// For each hash of a first key: the class to guess, as an index in [`Plan::tops`], and the trust in this class.
     slots: Vec<(usize, u8)>,
     /// The index in [`Plan::tops`] of the last line with a type of this length, modulo [`LAST`].
     last: [usize; LAST],
@@ -85,13 +86,13 @@ impl Guesses {
         usize::try_from(hash % SLOTS as u64).unwrap_or(0)
     }
 
-    /// Returns the index in [`Plan::tops`] of most lines with the same hash of their first key.
+    /// Returns the class to guess for the line at `at`, as an index in [`Plan::tops`].
     pub fn guess(&self, data: &[u8], at: usize) -> Option<usize> {
         let (top, trust) = self.slots[Self::slot(data, at)];
         (trust >= TRUST).then_some(top)
     }
 
-    /// Remembers the class of a line that was not guessed.
+    /// Changes the trust after a line whose class was not guessed, or guessed wrongly.
     pub fn learn(&mut self, data: &[u8], at: usize, top: usize) {
         let (last, trust) = &mut self.slots[Self::slot(data, at)];
         if *last == top {

@@ -16,7 +16,7 @@ const MAX_DIGITS: usize = 18;
 /// must read: -0, because only a float can be -0; numbers with more than [`MAX_DIGITS`] digits; and numbers beyond the range of a float.
 #[inline]
 pub fn number(data: &[u8], at: usize) -> Option<(Number, usize)> {
-    // Most numbers of a result have one digit.
+    // Most numbers in a result message have one digit.
     if let (Some(digit), Some(b',' | b'}')) = (digit(data, at), data.get(at + 1)) {
         return Some((Number::Int(digit.into()), at + 1));
     }

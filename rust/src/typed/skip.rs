@@ -8,7 +8,7 @@
 use crate::kinds::cursor::Cursor;
 use crate::simd::{run, Engine, Level, Operation};
 
-/// Returns the index after the value at `at`; `None`, or any index in the line, if the value is not valid JSON.
+/// Returns the index after the value at `at`. If the value is not valid JSON, returns `None` or any index in the line.
 pub fn skip(data: &[u8], at: usize) -> Option<usize> {
     run(Level::Fast, Skip { data, at })
 }
