@@ -90,7 +90,7 @@ class Wire(ByteSendStream):
         news, self._news = self._news, anyio.Event()
         news.set()
 
-    async def until(self, found: Callable[[Sent], bool], count: int = 1, seconds: float = 30.0) -> bool:
+    async def until(self, found: Callable[[Sent], bool], count: int = 1, seconds: float = 15.0) -> bool:
         """Wait until ``count`` lines of the host satisfy ``found``.
 
         Return False if this did not happen within ``seconds``, or before the end of the input.
