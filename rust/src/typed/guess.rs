@@ -76,7 +76,7 @@ impl Default for Guesses {
 }
 
 impl Guesses {
-    /// Returns the slot of the first key of the line at `at`.
+    /// Returns the index in `slots` for the first key of the line at `at`.
     fn slot(data: &[u8], at: usize) -> usize {
         let start = at + 2;
         let (end, _) = crate::simd::string_end(data, start);

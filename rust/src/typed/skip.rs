@@ -1,4 +1,4 @@
-//! Skips values, and finds the tag of an object whose first key is another one.
+//! Skips values, and finds the tag of an object that does not begin with its tag.
 //!
 //! The basic idea is simple: to find the tag in `{"input":{"a":[1,2]},"type":"tool_use"}`, a [`Cursor`] skips the value of `input`: it only
 //! looks for quotes and brackets. In invalid JSON it may find a wrong tag, but then the reader cannot read the object as that tag's class.
