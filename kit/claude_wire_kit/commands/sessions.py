@@ -30,7 +30,7 @@ DEFAULT_DAYS_KEPT = 30
 #: Maximum size in bytes of the CLI's settings file. A larger one is not read.
 MAX_SETTINGS_BYTES = 1024 * 1024
 
-#: The keys of a session in ``search --json`` and ``--csv``. Those of ``sessions`` also have :data:`KEPT_KEYS`.
+#: The keys of each session that ``search`` prints with --json and --csv. ``sessions`` also prints :data:`KEPT_KEYS`.
 SESSION_KEYS = (
     *("id", "path", "title", "project", "started", "ended", "first_prompt", "last_prompt", "tag", "bytes", "resume"),
 )

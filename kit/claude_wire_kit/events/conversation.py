@@ -59,8 +59,9 @@ class Conversation:
     def repeat_prompt(self, text: str) -> str:
         """Note a prompt that the CLI repeats, and return the text that the host sent.
 
-        The CLI answers prompts that waited for the end of a turn together. It repeats each of them, and gives the last
-        one the text of all, joined with line feeds: for ``a``, ``b`` and ``c`` it sends ``a``, ``b`` and ``a\\nb\\nc``.
+        The CLI answers prompts that waited for the end of a turn together. It repeats each of them, but in place of
+        the last it sends the text of all, joined with line feeds. For ``a``, ``b`` and ``c`` it sends ``a``, ``b`` and
+        ``a\\nb\\nc``.
         """
         own = text.removeprefix(self._repeated) or text
         is_long = len(self._repeated) + len(own) > MAX_REPEATED

@@ -260,7 +260,7 @@ def test_the_conversation_stays_where_it_is_when_work_begins(browser: Any, serve
         assert tab.page.evaluate(where) == before
 
 
-#: Scroll to the end as the page does, and make the conversation longer before the browser reports the scrolling.
+#: Scroll to the end as the page does, then make the conversation longer before the browser reports the scrolling.
 LONGER = """() => new Promise((done) => {
   const main = document.getElementById("main");
   const longer = () =>
@@ -294,7 +294,7 @@ def test_the_view_follows_the_conversation_until_a_person_scrolls_up(browser: An
         tab.page.evaluate("document.getElementById('main').scrollBy(0, -30)")
         tab.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         publish("Second")
-        # The page has set its timer before, so this timer ends after it.
+        # The page set its timer first, so this timer ends after the page's.
         tab.page.evaluate("new Promise((done) => setTimeout(done))")
         assert tab.page.evaluate(GAP) > 100
         tab.page.click("#down")

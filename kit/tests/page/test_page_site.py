@@ -1,4 +1,4 @@
-"""The documentation's site works from disk: it loads nothing, fits a narrow window, and its search finds words."""
+"""The documentation's site works from disk without loading anything else, fits a narrow window, and can be searched."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 //!
 //! The basic idea is simple: the CLI writes the tags first, as in `{"type":"system","subtype":"init",…`. The reader then compares the tags
 //! with the plan's tags. If a line begins with another key, as in `{"duration_ms":…,"type":"result"`, the reader guesses that it has the same
-//! class as the last lines with the same first key. It checks the guess after reading the line. If the class changes often, as after
-//! `{"parentUuid":`, the reader makes no guess.
+//! class as the most recent lines that began with this key. It checks the guess after reading the line. If the class changes too often after
+//! a key, as after `{"parentUuid":`, the reader does not guess.
 
 use super::memo::hash;
 use super::plan::{Plan, Top};
@@ -13,8 +13,8 @@ const OPENING: &[u8] = b"{\"type\":\"";
 const SUBTYPE: &[u8] = b"\",\"subtype\":\"";
 const SLOTS: usize = 256;
 const LAST: usize = 16;
-/// The reader guesses a class only if the class has at least this trust. The trust of a class grows by 1 with each line of the class that
-/// was not guessed, and falls by 2 with each line of another class.
+/// The reader guesses a class only if it trusts the guess at least this much. Lines without a guess, and lines with a wrong guess, change
+/// the trust: it grows by 1 for a line of this class, and falls by 2 for a line of another class.
 const TRUST: u8 = 4;
 /// The maximum trust.
 const MAX_TRUST: u8 = 8;
@@ -60,7 +60,7 @@ fn string<'a>(data: &'a [u8], at: usize, before: &[u8]) -> Option<(&'a [u8], usi
 
 /// Remembers the first keys of lines that do not begin with their type.
 pub struct Guesses {
-    /// For each hash of a first key: the class to guess, as an index in [`Plan::tops`], and the trust in this class.
+    /// For each hash of a first key: the class to guess, as an index in [`Plan::tops`], and how much the reader trusts the guess.
     slots: Vec<(usize, u8)>,
     /// The index in [`Plan::tops`] of the last line with a type of this length, modulo [`LAST`].
     last: [usize; LAST],

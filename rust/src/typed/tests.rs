@@ -522,7 +522,7 @@ fn the_memory_of_a_reader_is_bounded() {
 
 #[test]
 fn a_wrong_guess_changes_nothing() {
-    // The numbers differ, so that no line is made from the pattern of another.
+    // The numbers differ, so that the reader makes no line from the pattern of another line.
     let events = (0..20).fold(String::new(), |events, number| {
         events + &format!("{{\"session_id\":\"s\",\"a\":{number},\"event\":{{\"type\":\"stop\"}},\"type\":\"event\"}}\n")
     });

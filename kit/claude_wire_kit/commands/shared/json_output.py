@@ -23,7 +23,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def print_csv(keys: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """Print a heading with the keys, and a line for each row. None is an empty cell, and a bool is as in JSON.
+    """Print a line with the keys, then one for each row. None is an empty cell, and a bool is written as in JSON.
 
     Invisible characters are escaped as in the other texts of the commands, because the output may be a terminal.
     """

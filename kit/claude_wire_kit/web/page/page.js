@@ -676,8 +676,8 @@ at("main").addEventListener(
   () => {
     const main = at("main");
     const gap = main.scrollHeight - main.scrollTop - main.clientHeight;
-    // A gap alone does not mean that a person has scrolled up: the conversation may have grown since down(). And the browser
-    // itself scrolls up if #main becomes higher or the conversation shorter.
+    // A gap alone does not mean that a person has scrolled up: the conversation may have grown since down() ran. The browser
+    // itself also scrolls up when #main gets taller or the conversation gets shorter.
     const isByPerson = main.scrollTop < last.top && main.clientHeight <= last.height && main.scrollHeight >= last.whole;
     if (isByPerson) isAtEnd = gap < 2;
     else if (gap < 40) isAtEnd = true;

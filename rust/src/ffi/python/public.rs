@@ -199,7 +199,7 @@ pub unsafe fn call(
 /// `feeder` must be alive or null, and `chunk` must be alive.
 #[inline]
 unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
-    // SAFETY: the caller guarantees that both objects are alive. A capsule with the name `FEEDER` owns a `Feed`, and that owns its state.
+    // SAFETY: the caller guarantees that both objects are alive. A capsule named `FEEDER` owns a `Feed`, which owns its state.
     unsafe {
         if feeder.is_null() || class_of(feeder) != api().PyCapsule_Type {
             return Some(Fed::Nothing);
