@@ -16,13 +16,15 @@
 //! processor has AVX2. Each `SAFETY` comment below relies on this.
 
 use std::arch::x86_64::{
-    __m256i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
-    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_storeu_si256,
-    _mm256_testz_si256, _mm256_xor_si256,
+    __m128i, __m256i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_loadu_si256,
+    _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_storeu_si256,
+    _mm256_testz_si256, _mm256_xor_si256, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_loadu_si128,
+    _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8, _mm_shuffle_epi8, _mm_storeu_si128,
+    _mm_xor_si128,
 };
 
 use super::plain::last_special;
-use super::{escape_len, Engine, Operation, Plain};
+use super::{escape_len, Ascii, Engine, Operation, Plain};
 
 /// Proves that the processor has AVX2. Only [`super::run_avx2`] creates a value of this type.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +69,48 @@ fn special_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
         let control = _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f)), bytes);
         let found = _mm256_or_si256(_mm256_or_si256(quote, backslash), control);
         mask(engine, found)
+    }
+}
+
+/// The half of a vector.
+const HALF: usize = WIDTH / 2;
+
+/// How [`_mm_shuffle_epi8`] moves the bytes of a vector: the 16 numbers from index n on move them n bytes towards the start, and write zeros
+/// after them.
+static ORDER: [u8; 32] = {
+    let mut order = [0x80; 32];
+    let mut at = 0;
+    while at < 16 {
+        #[allow(clippy::cast_possible_truncation)] // The index is below 16.
+        let index = at as u8;
+        order[at] = index;
+        at += 1;
+    }
+    order
+};
+
+/// Returns the bytes of an ASCII string that a JSON string must escape, as bytes other than 0.
+#[inline(always)]
+fn half_specials(_: Avx2, bytes: __m128i) -> __m128i {
+    // SAFETY: a value of `Avx2` proves that the processor has AVX2. These instructions only use registers.
+    unsafe {
+        // With bit 1 flipped, `"` and the bytes below 0x20 are the bytes up to 0x20.
+        let flipped = _mm_xor_si128(bytes, _mm_set1_epi8(2));
+        let controls = _mm_cmpgt_epi8(_mm_set1_epi8(0x21), flipped);
+        let backslashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x5c));
+        _mm_or_si128(controls, backslashes)
+    }
+}
+
+/// Does the same as [`half_specials`] for a whole vector.
+#[inline(always)]
+fn ascii_specials(_: Avx2, bytes: __m256i) -> __m256i {
+    // SAFETY: a value of `Avx2` proves that the processor has AVX2. These instructions only use registers.
+    unsafe {
+        let flipped = _mm256_xor_si256(bytes, _mm256_set1_epi8(2));
+        let controls = _mm256_cmpgt_epi8(_mm256_set1_epi8(0x21), flipped);
+        let backslashes = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x5c));
+        _mm256_or_si256(controls, backslashes)
     }
 }
 
@@ -413,6 +457,49 @@ impl Engine for Avx2 {
             found = or(self, found, unsafe { _mm256_and_si256(first, third) });
         }
         Some(mask(self, found).into())
+    }
+
+    /// A string of up to 16 bytes is moved to the start of a vector. The bits of the bytes before the string are shifted out of the mask.
+    #[inline(always)]
+    #[allow(clippy::cast_sign_loss)] // The mask has 16 bits, so it is not negative.
+    unsafe fn copy_short(self, text: Ascii<'_>, to: *mut u8) -> bool {
+        let (len, end) = text.end();
+        // SAFETY: each load is within the string and the bytes before it. The caller guarantees the room for each store. A value of `Avx2`
+        // proves that the processor has AVX2.
+        unsafe {
+            let last = _mm_loadu_si128(end.sub(HALF).cast());
+            if len <= HALF {
+                let before = HALF - len;
+                let order = _mm_loadu_si128(ORDER.as_ptr().add(before).cast());
+                _mm_storeu_si128(to.cast(), _mm_shuffle_epi8(last, order));
+                let found = _mm_movemask_epi8(half_specials(self, last)) as u32;
+                return found >> before == 0;
+            }
+            let first = _mm_loadu_si128(end.sub(len).cast());
+            _mm_storeu_si128(to.cast(), first);
+            _mm_storeu_si128(to.add(len - HALF).cast(), last);
+            let found = _mm_or_si128(half_specials(self, first), half_specials(self, last));
+            _mm_movemask_epi8(found) == 0
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn copy_medium(self, text: Ascii<'_>, to: *mut u8) -> bool {
+        let (text, len) = (text.text().as_ptr(), text.text().len());
+        // SAFETY: each load is within the string, and each store within the room for it. A value of `Avx2` proves that the processor has
+        // AVX2.
+        unsafe {
+            let copy = |at: usize| {
+                let block = _mm256_loadu_si256(text.add(at).cast());
+                _mm256_storeu_si256(to.add(at).cast(), block);
+                ascii_specials(self, block)
+            };
+            let mut found = or(self, copy(0), copy(len - WIDTH));
+            if len > 2 * WIDTH {
+                found = or(self, found, copy(WIDTH));
+            }
+            is_zero(self, found)
+        }
     }
 
     #[inline(always)]

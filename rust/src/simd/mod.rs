@@ -30,7 +30,7 @@ mod output;
 mod plain;
 mod short;
 
-pub use output::{Ascii, Output, Pen, Prefix, Unit, Words};
+pub use output::{Ascii, Few, Output, Pen, Prefix, Unit, Words};
 pub use plain::Plain;
 pub use short::{begins, copy_plain, difference, escape_len, string_end, Ahead, Key, PAD};
 
@@ -98,6 +98,21 @@ pub trait Engine: Copy {
     ///
     /// `to` must have room for these bytes.
     unsafe fn copy<const UTF8: bool>(self, data: &[u8], at: usize, to: *mut u8) -> Option<u64>;
+
+    /// Copies a string of at most 32 bytes to `to`. Returns false if the string has a byte that a JSON string must escape. The function may
+    /// write 16 bytes, even if the string is shorter.
+    ///
+    /// # Safety
+    ///
+    /// `to` must have room for these bytes.
+    unsafe fn copy_short(self, text: Ascii<'_>, to: *mut u8) -> bool;
+
+    /// Does the same as [`copy_short`](Self::copy_short) for a string of 33 to 95 bytes. The function writes only the string.
+    ///
+    /// # Safety
+    ///
+    /// `to` must have room for the string.
+    unsafe fn copy_medium(self, text: Ascii<'_>, to: *mut u8) -> bool;
 
     /// Runs `operation` in a separate function that is not inlined. The calling function then needs fewer registers and less stack.
     fn call<O: Operation>(self, operation: O) -> O::Output;

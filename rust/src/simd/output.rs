@@ -2,10 +2,11 @@
 //!
 //! The basic idea is simple: a function first reserves the maximum number of bytes that it may write, and then writes without checking for
 //! the end of the memory. It may write more bytes than it keeps, so it can copy a few bytes without a loop: the 7 bytes `"type":` are
-//! written as 32 bytes, padded with zeros, and `to` advances by 7. The next write overwrites the zeros.
+//! written as 32 bytes, padded with quotes, and `to` advances by 7. The next write overwrites the padding, except for the first quote if the
+//! value is a string.
 //!
 //! ```text
-//! {"uuid":"1","type":0000000000000000000000000··············
+//! {"uuid":"1","type":"""""""""""""""""""""""""··············
 //! ^ start            ^ to                                   ^ end
 //! ```
 //!
@@ -22,87 +23,147 @@ const INT_ROOM: usize = 20;
 /// The maximum number of bytes of a string that are escaped after one reservation.
 const PART: usize = 4096;
 
-/// Bytes that are often written, such as the key `,"session_id":`. They are stored so that a single copy of [`PAD`] bytes writes them.
-#[derive(Clone)]
-pub struct Words {
-    /// The bytes, followed by zeros, if there are at most [`PAD`] of them.
+/// The room after a [`Prefix`]: for a string of fewer than [`LONG`] bytes.
+const ROOM: usize = escaped_room(LONG);
+/// The room for a prefix of at most [`PAD`] bytes and for what follows it.
+const SLACK: usize = PAD + ROOM;
+
+/// At most [`Few::MAX_LEN`] bytes that are often written, such as the key `,"session_id":`. They are stored so that a single copy of
+/// [`PAD`] bytes writes them, and the quote of a string after them.
+#[derive(Clone, Copy)]
+pub struct Few {
+    /// The bytes, followed by quotes.
     bytes: [u8; PAD],
     len: usize,
-    /// The bytes, if there are more than [`PAD`] of them.
+}
+
+impl Few {
+    /// The maximum number of bytes. At least one quote follows them.
+    pub const MAX_LEN: usize = PAD - 1;
+    /// No bytes.
+    pub const NONE: Self = Self {
+        bytes: [b'"'; PAD],
+        len: 0,
+    };
+
+    /// Stores these bytes; `None` if there are too many.
+    #[must_use]
+    pub fn new(words: &[u8]) -> Option<Self> {
+        let mut few = Self::NONE;
+        few.len = words.len();
+        let (part, _) = few.bytes.split_at_mut_checked(words.len())?;
+        part.copy_from_slice(words);
+        (words.len() <= Self::MAX_LEN).then_some(few)
+    }
+}
+
+/// Any number of bytes that are often written, stored like [`Few`] if there are few of them.
+#[derive(Clone)]
+pub struct Words {
+    /// The bytes; nothing if there are too many.
+    few: Few,
+    /// The bytes if there are too many for `few`, otherwise empty.
     long: Vec<u8>,
 }
 
 impl Words {
-    /// The maximum number of bytes that do not need heap memory.
-    pub const FEW: usize = PAD;
-
     /// Stores these bytes.
     #[must_use]
     pub fn new(words: &[u8]) -> Self {
-        let mut made = Self::few(*b"");
-        made.len = words.len();
-        if let Some(part) = made.bytes.get_mut(..words.len()) {
-            part.copy_from_slice(words);
-        } else {
-            made.long = words.to_vec();
-        }
-        made
-    }
-
-    /// Stores these bytes, at most [`FEW`](Self::FEW) of them.
-    #[must_use]
-    pub const fn few<const N: usize>(words: [u8; N]) -> Self {
-        let mut bytes = [0; PAD];
-        let mut at = 0;
-        while at < N {
-            bytes[at] = words[at];
-            at += 1;
-        }
-        Self {
-            bytes,
-            len: N,
-            long: Vec::new(),
+        match Few::new(words) {
+            Some(few) => Self {
+                few,
+                long: Vec::new(),
+            },
+            None => Self {
+                few: Few::NONE,
+                long: words.to_vec(),
+            },
         }
     }
 
     /// Returns the bytes.
     #[must_use]
     pub fn all(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or(&self.long)
+        if self.long.is_empty() {
+            &self.few.bytes[..self.few.len]
+        } else {
+            &self.long
+        }
     }
 }
 
 /// Bytes that are written before a value: a comma in a list, or a key.
 pub trait Prefix {
-    /// Writes the bytes, and makes room for `len` more.
-    fn begin<'o>(&self, pen: Pen<'o>, len: usize) -> Option<Pen<'o>>;
+    /// Writes the bytes, and makes room for `ROOM` more.
+    fn begin<'o>(&self, pen: Pen<'o>) -> Option<Pen<'o>>;
+    /// Writes the bytes and a quote, and makes room for `ROOM` more.
+    fn quote<'o>(&self, pen: Pen<'o>) -> Option<Pen<'o>>;
 }
 
 impl<const N: usize> Prefix for [u8; N] {
     #[inline(always)]
-    fn begin<'o>(&self, pen: Pen<'o>, len: usize) -> Option<Pen<'o>> {
-        let pen = pen.reserve(N + len)?;
-        // SAFETY: `reserve` made room for at least `N` bytes, and they are written.
+    fn begin<'o>(&self, pen: Pen<'o>) -> Option<Pen<'o>> {
+        const { assert!(N < PAD) };
+        let pen = pen.reserve_slack()?;
+        // SAFETY: there is room for a prefix of `N` bytes, and they are written.
         unsafe {
             pen.to.cast::<[u8; N]>().write_unaligned(*self);
             Some(pen.after(N))
+        }
+    }
+
+    #[inline(always)]
+    fn quote<'o>(&self, pen: Pen<'o>) -> Option<Pen<'o>> {
+        const { assert!(N < PAD) };
+        let pen = pen.reserve_slack()?;
+        // SAFETY: there is room for a prefix of `N + 1` bytes, and they are written.
+        unsafe {
+            pen.to.cast::<[u8; N]>().write_unaligned(*self);
+            pen.to.add(N).write(b'"');
+            Some(pen.after(N + 1))
+        }
+    }
+}
+
+impl Prefix for Few {
+    #[inline(always)]
+    fn begin<'o>(&self, pen: Pen<'o>) -> Option<Pen<'o>> {
+        let pen = pen.reserve_slack()?;
+        // SAFETY: there is room for the words, which have fewer than `PAD` bytes, and the quotes after them, and then for `ROOM` bytes
+        // after the words.
+        unsafe {
+            pen.to.cast::<[u8; PAD]>().write_unaligned(self.bytes);
+            Some(pen.after(self.len))
+        }
+    }
+
+    #[inline(always)]
+    fn quote<'o>(&self, pen: Pen<'o>) -> Option<Pen<'o>> {
+        let pen = pen.reserve_slack()?;
+        // SAFETY: as in `begin`. A quote follows the words, and there is room for `ROOM` bytes after the quote.
+        unsafe {
+            pen.to.cast::<[u8; PAD]>().write_unaligned(self.bytes);
+            Some(pen.after(self.len + 1))
         }
     }
 }
 
 impl Prefix for Words {
     #[inline(always)]
-    fn begin<'o>(&self, pen: Pen<'o>, len: usize) -> Option<Pen<'o>> {
-        if self.len > PAD {
-            return pen.bytes(&self.long)?.reserve(len);
+    fn begin<'o>(&self, pen: Pen<'o>) -> Option<Pen<'o>> {
+        if self.long.is_empty() {
+            return self.few.begin(pen);
         }
-        let pen = pen.reserve(PAD + len)?;
-        // SAFETY: there is room for `PAD + len` bytes: for the words, which have at most `PAD` bytes, and the zeros after them, and then
-        // for `len` bytes after the words.
-        unsafe {
-            pen.to.cast::<[u8; PAD]>().write_unaligned(self.bytes);
-            Some(pen.after(self.len))
+        pen.bytes(&self.long)?.reserve(ROOM)
+    }
+
+    #[inline(always)]
+    fn quote<'o>(&self, pen: Pen<'o>) -> Option<Pen<'o>> {
+        if self.long.is_empty() {
+            return self.few.quote(pen);
         }
+        pen.bytes(&self.long)?.bytes(b"\"")?.reserve(ROOM)
     }
 }
 
@@ -123,6 +184,13 @@ impl<'a> Ascii<'a> {
     #[must_use]
     pub fn after_front(memory: &'a [u8]) -> Option<Self> {
         (memory.len() >= Self::FRONT).then_some(Self(memory))
+    }
+
+    /// Returns the length of the string, and a pointer to its end, before which all of the memory is readable.
+    #[inline(always)]
+    pub(super) fn end(self) -> (usize, *const u8) {
+        let len = self.0.len();
+        (len - Self::FRONT, self.0.as_ptr().wrapping_add(len))
     }
 
     /// Returns the string.
@@ -170,6 +238,8 @@ pub struct Output {
     at: *mut u8,
     /// The end of the memory.
     end: *mut u8,
+    /// The address [`SLACK`] bytes before the end of the memory; 0 if the memory is smaller.
+    limit: usize,
 }
 
 impl Default for Output {
@@ -179,6 +249,7 @@ impl Default for Output {
             start: std::ptr::null_mut(),
             at: std::ptr::null_mut(),
             end: std::ptr::null_mut(),
+            limit: 0,
         };
         output.point(0);
         output
@@ -194,6 +265,12 @@ impl Output {
             self.at = self.start.add(len);
             self.end = self.start.add(self.memory.capacity());
         }
+        let has_slack = self.memory.capacity() >= SLACK;
+        self.limit = if has_slack {
+            self.end as usize - SLACK
+        } else {
+            0
+        };
     }
 
     /// Returns the number of bytes written, which is the index of the next byte.
@@ -295,6 +372,15 @@ impl Pen<'_> {
         Some(self)
     }
 
+    /// Makes room for [`SLACK`] bytes. This is faster than [`reserve`](Self::reserve).
+    #[inline(always)]
+    fn reserve_slack(self) -> Option<Self> {
+        if self.to as usize > self.out.limit {
+            return self.grow(SLACK);
+        }
+        Some(self)
+    }
+
     #[cold]
     #[inline(never)]
     fn grow(self, len: usize) -> Option<Self> {
@@ -349,7 +435,8 @@ impl Pen<'_> {
     #[inline(always)]
     #[must_use]
     pub fn constant<const N: usize>(self, before: &impl Prefix, bytes: [u8; N]) -> Option<Self> {
-        let pen = before.begin(self, N)?;
+        const { assert!(N < ROOM) };
+        let pen = before.begin(self)?;
         // SAFETY: `begin` made room for `N` bytes, all of which are written.
         unsafe {
             pen.to.cast::<[u8; N]>().write_unaligned(bytes);
@@ -360,27 +447,37 @@ impl Pen<'_> {
     /// Writes the bytes `before`, and the ASCII string `text` in quotes.
     #[inline(always)]
     #[must_use]
-    pub fn ascii(self, before: &impl Prefix, text: Ascii<'_>) -> Option<Self> {
-        let pen = before.begin(self, escaped_room(LONG))?;
-        if text.text().len() >= LONG {
-            return pen.long_ascii(text.text());
-        }
-        // SAFETY: there are `escaped_room` free bytes: for two quotes, and for what `escape_short` requires between them.
+    pub fn ascii<E: Engine>(
+        self,
+        engine: E,
+        before: &impl Prefix,
+        text: Ascii<'_>,
+    ) -> Option<Self> {
+        let pen = before.quote(self)?;
+        // SAFETY: there are `ROOM` free bytes: for what `copy_short`, `copy_medium` and `escape_from` require, and the last quote.
         unsafe {
-            pen.to.write(b'"');
-            let end = escape_short(text, pen.to.add(1));
+            let len = text.text().len();
+            let is_plain = if len <= SHORT {
+                engine.copy_short(text, pen.to)
+            } else if len < LONG {
+                engine.copy_medium(text, pen.to)
+            } else {
+                return pen.long_ascii(engine, text.text());
+            };
+            let end = if is_plain {
+                pen.to.add(len)
+            } else {
+                escape_from::<false>(text.text(), 0, pen.to)
+            };
             end.write(b'"');
             Some(pen.end_at(end.add(1)))
         }
     }
 
-    /// Writes a long ASCII string in quotes, part by part.
+    /// Writes a long ASCII string and its last quote.
     #[inline(never)]
-    fn long_ascii(self, text: &[u8]) -> Option<Self> {
-        self.parts(text, |part, to| {
-            // SAFETY: `parts` reserved `escaped_room` bytes at `to`.
-            Some(unsafe { escape_long::<false>(part, to) })
-        })
+    fn long_ascii<E: Engine>(self, engine: E, text: &[u8]) -> Option<Self> {
+        engine.call(LongAscii(self, text))
     }
 
     /// Writes a UTF-8 string in quotes, part by part. Escapes U+2028 and U+2029 as well, because some readers treat them as the end of a
@@ -412,13 +509,13 @@ impl Pen<'_> {
     #[inline(never)]
     #[must_use]
     pub fn characters<U: Unit>(self, text: &[U]) -> Option<Self> {
-        self.parts(text, |part, to| {
+        self.bytes(b"\"")?.parts(text, |part, to| {
             // SAFETY: `parts` reserved `escaped_room` bytes at `to`.
             unsafe { escape_characters(part, to) }
         })
     }
 
-    /// Writes a string in quotes, part by part. `write` gets a part and a place with [`escaped_room`] bytes for it, and returns the end of
+    /// Writes a string and its last quote, part by part. `write` gets a part and a place with [`escaped_room`] bytes for it, and returns the end of
     /// what it wrote there.
     #[inline(always)]
     fn parts<U: Copy>(
@@ -426,7 +523,7 @@ impl Pen<'_> {
         text: &[U],
         write: impl Fn(&[U], *mut u8) -> Option<*mut u8>,
     ) -> Option<Self> {
-        let mut pen = self.bytes(b"\"")?;
+        let mut pen = self;
         for part in text.chunks(PART) {
             pen = pen.reserve(escaped_room(part.len()))?;
             let end = write(part, pen.to)?;
@@ -458,7 +555,8 @@ impl Pen<'_> {
     #[inline(always)]
     #[must_use]
     pub fn int(self, before: &impl Prefix, value: i64) -> Option<Self> {
-        let pen = before.begin(self, INT_ROOM)?;
+        const { assert!(INT_ROOM < ROOM) };
+        let pen = before.begin(self)?;
         // SAFETY: there are `INT_ROOM` free bytes, as `int` requires.
         unsafe {
             let end = int(value, pen.to);
@@ -532,61 +630,8 @@ unsafe fn long_int(value: i64, to: *mut u8) -> *mut u8 {
 
 /// Returns how much room a string of `len` bytes needs: 6 bytes for each byte (`\u0000`), two quotes, and one vector of the widest kind,
 /// because a write may extend that far beyond the end.
-fn escaped_room(len: usize) -> usize {
+const fn escaped_room(len: usize) -> usize {
     6 * len + 2 + MOST_WIDTH
-}
-
-/// Writes the content of a JSON string of ASCII at `to`, without quotes, and returns its end.
-///
-/// This function copies the string unchanged and searches it at the same time. For up to 16 bytes it does not need a loop: it also searches
-/// the bytes before the string, and shifts them out of the mask. If there is a byte to escape, [`escape_from`] writes the string again.
-///
-/// # Safety
-///
-/// There must be room at `to` for 6 bytes per byte, and for one more vector of [`MOST_WIDTH`] bytes.
-#[inline(always)]
-#[allow(clippy::cast_possible_truncation)] // 8 bytes have 64 bits.
-unsafe fn escape_short(text: Ascii<'_>, to: *mut u8) -> *mut u8 {
-    let Ascii(memory) = text;
-    let text = text.text();
-    let len = text.len();
-    // SAFETY: each load is within `memory`. Each store begins at most `len` bytes after `to` and has at most one vector, for which the
-    // caller guarantees room. `escape_from` gets the remaining room.
-    unsafe {
-        let end = memory.as_ptr().add(memory.len());
-        let last = &*end.sub(WIDTH).cast::<[u8; WIDTH]>();
-        let vector = |at: usize| &*text.as_ptr().add(at).cast::<[u8; WIDTH]>();
-        let found = if len <= WIDTH {
-            // The bytes before a string of fewer than 8 bytes are shifted out. For an empty string, all written bytes are discarded.
-            let all = len.max(8);
-            let half = |from: *const u8| from.cast::<u64>().read_unaligned();
-            let first = u64::from_le(half(end.sub(all))).wrapping_shr(8 * (all - len) as u32);
-            to.add(all - 8)
-                .cast::<u64>()
-                .write_unaligned(half(end.sub(8)));
-            to.cast::<u64>().write_unaligned(first.to_le());
-            specials::<false>(last) >> (WIDTH - len)
-        } else {
-            let mut found = specials::<false>(last);
-            let mut at = 0;
-            while at < len - WIDTH {
-                to.add(at)
-                    .cast::<[u8; WIDTH]>()
-                    .write_unaligned(*vector(at));
-                found |= specials::<false>(vector(at));
-                at += WIDTH;
-            }
-            to.add(len - WIDTH)
-                .cast::<[u8; WIDTH]>()
-                .write_unaligned(*last);
-            found
-        };
-        if found == 0 {
-            to.add(len)
-        } else {
-            escape_from::<false>(text, 0, to)
-        }
-    }
 }
 
 /// Writes the content of a JSON string at `to`, without quotes, and returns its end. With `UTF8`, it also escapes U+2028 and U+2029;
@@ -690,8 +735,10 @@ unsafe fn escape_character(character: u32, to: *mut u8) -> Option<*mut u8> {
     }
 }
 
-/// At this length in bytes or more, wider vectors save more time than calling a function with AVX2 costs.
-const LONG: usize = 96;
+/// The maximum length in bytes of a short string, which is copied as one or two vectors.
+pub(super) const SHORT: usize = 2 * WIDTH;
+/// At this length in bytes or more, a separate function copies a string.
+pub(super) const LONG: usize = 96;
 
 /// Does the same as [`escape`] for a long string, with the widest vectors that the processor has.
 ///
@@ -702,6 +749,23 @@ const LONG: usize = 96;
 unsafe fn escape_long<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
     // SAFETY: the caller guarantees the room that `Long::new` requires.
     run(Level::Fast, unsafe { Long::<UTF8>::new(bytes, to) })
+}
+
+/// Writes a long ASCII string and its last quote, part by part.
+struct LongAscii<'o, 't>(Pen<'o>, &'t [u8]);
+
+impl<'o> Operation for LongAscii<'o, '_> {
+    type Output = Option<Pen<'o>>;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> Self::Output {
+        let Self(pen, text) = self;
+        pen.parts(text, |part, to| {
+            // SAFETY: `parts` reserved `escaped_room` bytes at `to`.
+            let long = unsafe { Long::<false>::new(part, to) };
+            Some(long.run(engine))
+        })
+    }
 }
 
 /// The [`Operation`] of [`escape_long`].

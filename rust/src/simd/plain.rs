@@ -5,7 +5,7 @@
 //! the lowest hit may be wrong, because the subtraction borrows from them, so only the lowest hit is used.
 
 use super::short::{specials, vector, WIDTH};
-use super::{Engine, Operation};
+use super::{Ascii, Engine, Operation};
 
 /// The engine that works on words of 8 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -147,6 +147,56 @@ impl Engine for Plain {
         // SAFETY: the caller guarantees the room.
         unsafe { to.cast::<[u8; WIDTH]>().write_unaligned(*block) };
         Some(specials::<UTF8>(block).into())
+    }
+
+    /// This function copies the string and searches it at the same time, without a loop: for up to 16 bytes, it also searches the bytes
+    /// before the string, and shifts them out of the mask.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // 8 bytes have 64 bits.
+    unsafe fn copy_short(self, text: Ascii<'_>, to: *mut u8) -> bool {
+        let (len, end) = text.end();
+        // SAFETY: each load is within the string and the bytes before it. The caller guarantees the room for each store.
+        unsafe {
+            let last = &*end.sub(WIDTH).cast::<[u8; WIDTH]>();
+            if len <= WIDTH {
+                // The bytes before a string of fewer than 8 bytes are shifted out. For an empty string, all written bytes are discarded.
+                let all = len.max(8);
+                let half = |from: *const u8| from.cast::<u64>().read_unaligned();
+                let first = u64::from_le(half(end.sub(all))).wrapping_shr(8 * (all - len) as u32);
+                to.add(all - 8)
+                    .cast::<u64>()
+                    .write_unaligned(half(end.sub(8)));
+                to.cast::<u64>().write_unaligned(first.to_le());
+                return specials::<false>(last) >> (WIDTH - len) == 0;
+            }
+            let first = &*end.sub(len).cast::<[u8; WIDTH]>();
+            to.cast::<[u8; WIDTH]>().write_unaligned(*first);
+            to.add(len - WIDTH)
+                .cast::<[u8; WIDTH]>()
+                .write_unaligned(*last);
+            specials::<false>(first) | specials::<false>(last) == 0
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn copy_medium(self, text: Ascii<'_>, to: *mut u8) -> bool {
+        let text = text.text();
+        let mut found = 0;
+        // SAFETY: all blocks are within the string, and each is copied to its place.
+        unsafe {
+            let copy = |at: usize| {
+                let block = &*text.as_ptr().add(at).cast::<[u8; WIDTH]>();
+                to.add(at).cast::<[u8; WIDTH]>().write_unaligned(*block);
+                specials::<false>(block)
+            };
+            let last = text.len() - WIDTH;
+            let mut at = 0;
+            while at < last {
+                found |= copy(at);
+                at += WIDTH;
+            }
+            found | copy(last) == 0
+        }
     }
 
     #[inline(never)]

@@ -24,8 +24,8 @@ pub const PAD: usize = 32;
 #[cfg(target_arch = "x86_64")]
 mod lanes {
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
-        _mm_set1_epi8, _mm_xor_si128,
+        __m128i, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
+        _mm_or_si128, _mm_set1_epi8, _mm_xor_si128,
     };
 
     /// The number of bytes in a vector.
@@ -56,7 +56,7 @@ mod lanes {
     }
 
     /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20). With `UTF8`, the mask also includes 0xe2, the
-    /// first byte of U+2028 and U+2029.
+    /// first byte of U+2028 and U+2029. Without `UTF8`, the mask also includes the bytes that are not ASCII.
     #[inline(always)]
     #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)] // The mask has 16 bits; 0xe2 keeps its bits as an `i8`.
     pub fn specials<const UTF8: bool>(bytes: &[u8; WIDTH]) -> u32 {
@@ -65,7 +65,12 @@ mod lanes {
         unsafe {
             // With bit 1 flipped, `"` and the bytes below 0x20 are the bytes up to 0x20.
             let flipped = _mm_xor_si128(vector, _mm_set1_epi8(2));
-            let controls = _mm_cmpeq_epi8(_mm_min_epu8(flipped, _mm_set1_epi8(0x20)), flipped);
+            let controls = if UTF8 {
+                _mm_cmpeq_epi8(_mm_min_epu8(flipped, _mm_set1_epi8(0x20)), flipped)
+            } else {
+                // As signed numbers, the bytes that are not ASCII are negative.
+                _mm_cmplt_epi8(flipped, _mm_set1_epi8(0x21))
+            };
             let backslashes = _mm_cmpeq_epi8(vector, _mm_set1_epi8(0x5c));
             let mut found = _mm_or_si128(controls, backslashes);
             if UTF8 {

@@ -150,6 +150,46 @@ fn control_characters_are_escaped_as_json_has_them() {
     }
 }
 
+/// Writes some words, an ASCII string, and more words.
+struct Written<'t>(&'t Words, &'t str);
+
+impl Operation for Written<'_> {
+    type Output = Vec<u8>;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> Self::Output {
+        let Self(before, text) = self;
+        let memory = [&[b'"'; Ascii::FRONT], text.as_bytes()].concat();
+        let text = Ascii::after_front(&memory).unwrap();
+        let mut out = Output::default();
+        let pen = out.pen().ascii(engine, before, text).unwrap();
+        pen.bytes(b"end").unwrap().end();
+        out.written().to_vec()
+    }
+}
+
+#[test]
+fn each_byte_of_a_string_is_escaped() {
+    let plain = "a".repeat(140);
+    for before in ["words", "words that are too long for a single vector"] {
+        let words = Words::new(before.as_bytes());
+        for len in (0..plain.len()).step_by(if cfg!(miri) { 11 } else { 1 }) {
+            // At index `len`, there is no byte to escape.
+            for index in 0..=len {
+                let mut text = plain[..len].to_owned();
+                if index < len {
+                    text.replace_range(index..=index, ["\"", "\\", "\n", "\u{1f}"][index % 4]);
+                }
+                let expected = format!("{before}\"{}\"end", escaped(&text));
+                for level in [Level::Plain, Level::Fast] {
+                    let written = run(level, Written(&words, &text));
+                    assert_eq!(String::from_utf8(written).unwrap(), expected);
+                }
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn whole_numbers_are_written(value: i64, shift in 0u32..64) {
@@ -173,7 +213,7 @@ proptest! {
             let pen = if is_ascii {
                 let memory = [&[b'"'; Ascii::FRONT], text.as_bytes()].concat();
                 let text = Ascii::after_front(&memory).unwrap();
-                pen.ascii(&Words::new(b"words"), text).unwrap()
+                pen.ascii(Plain, &Words::new(b"words"), text).unwrap()
             } else {
                 pen.bytes(b"words").unwrap().utf8(text.as_bytes()).unwrap()
             };

@@ -4,13 +4,16 @@
 //! order, the slot of each field, and the value for which the field is omitted. It does not need the types of the fields, because the
 //! source determines the type of each value. The writer does not write a line with an unusual value, such as a `datetime` or a lone
 //! surrogate: the caller encodes such a message with msgspec.
+//!
+//! Most of the time is spent on short strings, and a processor with AVX2 copies and checks a string of up to 16 bytes with half of the
+//! instructions. So the whole writer is compiled for each [`Engine`]: containers, which contain each other, are [`Operation`]s.
 
 #![allow(clippy::inline_always)] // The functions run for every value, and most write only a few bytes.
 
 use std::fmt::Write;
 
 use super::read::MAX_DEPTH;
-use crate::simd::{Ascii, Output, Pen, Prefix, Words};
+use crate::simd::{run, Ascii, Engine, Few, Level, Operation, Output, Pen, Plain, Prefix, Words};
 
 /// The maximum memory in bytes that the output keeps between two calls.
 const KEPT_BYTES: usize = 64 * 1024;
@@ -33,8 +36,9 @@ pub trait Source<'a> {
     fn look(&self, value: Self::Value) -> Seen<Self::Value>;
     /// Returns a string that is not ASCII; `None` if the caller must write the line.
     fn text(&self, value: Self::Value) -> Option<Text<'a>>;
-    /// Returns an ASCII string; `None` for any other value.
-    fn ascii(&self, value: Self::Value) -> Option<Ascii<'a>>;
+    /// Returns a function that returns an ASCII string; `None` for any other value. A loop gets the function once, so that what it needs
+    /// stays in registers.
+    fn ascii(&self) -> impl Fn(Self::Value) -> Option<Ascii<'a>> + Copy;
     /// Returns the shape of a record, or `None` if its class has none, or if the value is not a record.
     fn shape(&self, record: Self::Value) -> Option<usize>;
     /// Returns the index and the value of the first field at or after `from` that is not omitted. The value is `None` if the program
@@ -61,7 +65,12 @@ pub trait Source<'a> {
     fn keep(&self, value: Self::Value) -> Self::Kept;
     /// Returns the items of a list.
     fn items(&self, list: Self::Value) -> impl Iterator<Item = Self::Value>;
-    /// Returns a dict's keys and their values.
+    /// Returns a dict's keys and their values; `None` if only [`pairs`](Self::pairs) can return them.
+    fn entries(
+        &self,
+        dict: Self::Value,
+    ) -> Option<impl Iterator<Item = (Self::Value, Self::Value)>>;
+    /// Does the same as [`entries`](Self::entries) for any dict, but slowly.
     fn pairs(&self, dict: Self::Value) -> impl Iterator<Item = (Self::Value, Self::Value)>;
 }
 
@@ -160,39 +169,61 @@ impl<F> Shape<F> {
 
 /// The dict keys that were written last, in their written form.
 struct Keys<K> {
-    /// The keys. [`Keys::place`] is the index of a key.
-    all: Vec<Key<K>>,
+    /// The keys, in pairs of neighbors. [`Keys::place`] is the index of a key that was stored last, or its neighbor's.
+    all: Box<[Key<K>; KEYS]>,
 }
 
+/// The number of keys.
+const KEYS: usize = 1024;
+
+/// A key, in a cache line of its own.
+#[repr(align(64))]
 struct Key<K> {
     /// See [`Source::identity`].
     identity: u64,
     /// A comma, the key in quotes, and a colon: `,"key":`.
-    words: Words,
+    words: Few,
     #[allow(dead_code)] // This field only keeps the key alive: no other string gets its identity.
     kept: Option<K>,
 }
 
 impl<K> Keys<K> {
-    /// The number of keys.
-    const COUNT: usize = 1024;
-
     fn new() -> Self {
         let none = || Key {
             identity: 0,
-            words: Words::few(*b""),
+            words: Few::NONE,
             kept: None,
         };
-        let all = std::iter::repeat_with(none).take(Self::COUNT);
-        Self { all: all.collect() }
+        let all: Box<[_]> = std::iter::repeat_with(none).take(KEYS).collect();
+        let Ok(all) = all.try_into() else {
+            unreachable!()
+        };
+        Self { all }
     }
 
-    /// Returns the index at which a key is stored if it is kept.
+    /// Returns a key in its written form; `None` if it is not stored.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // The place is below COUNT.
+    fn get(&self, identity: u64) -> Option<Few> {
+        let place = Self::place(identity);
+        [place, place ^ 1].iter().find_map(|&place| {
+            let key = &self.all[place];
+            (key.identity == identity).then_some(key.words)
+        })
+    }
+
+    /// Stores a key at its index. The key that was there replaces its neighbor.
+    fn add(&mut self, key: Key<K>) {
+        let place = Self::place(key.identity);
+        self.all.swap(place, place ^ 1);
+        self.all[place] = key;
+    }
+
+    /// Returns the index at which a key is stored.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // The place is below KEYS.
     fn place(identity: u64) -> usize {
         // Objects are aligned, so the lowest four bits of their addresses are always the same.
-        (identity >> 4 ^ identity >> 12) as usize % Self::COUNT
+        (identity >> 4 ^ identity >> 12) as usize % KEYS
     }
 }
 
@@ -203,6 +234,8 @@ pub struct Writer<S, F, K> {
     shapes: Vec<Shape<F>>,
     keys: Keys<K>,
     out: Output,
+    /// Which instructions of the processor to use.
+    level: Level,
 }
 
 impl<S, F, K> Writer<S, F, K> {
@@ -213,6 +246,7 @@ impl<S, F, K> Writer<S, F, K> {
             shapes: Vec::new(),
             keys: Keys::new(),
             out: Output::default(),
+            level: Level::Fast,
         }
     }
 
@@ -240,7 +274,8 @@ impl<S, F, K> Writer<S, F, K> {
             new: None,
             unplanned: None,
         };
-        let written = writing.line(self.out.pen(), value).map(Pen::end);
+        let line = Line(&mut writing, self.out.pen(), value);
+        let written = run(self.level, line).map(Pen::end);
         let Writing { new, unplanned, .. } = writing;
         if written.is_none() {
             self.out.truncate(start);
@@ -300,14 +335,14 @@ struct Writing<'w, V, S, F, K> {
 impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
     /// Writes a record or a dict, and a line feed.
     #[inline(always)]
-    fn line<'o>(&mut self, pen: Pen<'o>, value: S::Value) -> Option<Pen<'o>> {
+    fn line<'o, E: Engine>(&mut self, engine: E, pen: Pen<'o>, value: S::Value) -> Option<Pen<'o>> {
         let seen = match self.source.shape(value) {
             Some(shape) => Seen::Record(shape),
             None => self.source.look(value),
         };
         let pen = match seen {
-            Seen::Record(shape) => self.record(pen, value, shape, 0)?,
-            Seen::Dict => self.dict(pen, value, 0)?,
+            Seen::Record(shape) => self.record(engine, pen, value, shape, 0)?,
+            Seen::Dict => self.dict(engine, pen, value, 0)?,
             Seen::Unplanned(class) => return self.wants(class),
             _ => return None,
         };
@@ -323,16 +358,17 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
 
     /// Writes a value, and the text before it.
     #[inline(always)]
-    fn value<'o>(
+    fn value<'o, E: Engine>(
         &mut self,
+        engine: E,
         pen: Pen<'o>,
         before: &impl Prefix,
         value: S::Value,
         depth: usize,
     ) -> Option<Pen<'o>> {
         // Test this first, because most values are ASCII strings.
-        if let Some(text) = self.source.ascii(value) {
-            return pen.ascii(before, text);
+        if let Some(text) = self.source.ascii()(value) {
+            return pen.ascii(engine, before, text);
         }
         match self.source.look(value) {
             Seen::Null => pen.constant(before, *b"null"),
@@ -341,12 +377,27 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
             Seen::Bool(false) => pen.constant(before, *b"false"),
             Seen::Text => self.text(pen.constant(before, [])?, value),
             Seen::Float(value) => write_float(pen.constant(before, [])?, value),
-            Seen::Record(shape) => self.record(pen.constant(before, [])?, value, shape, depth + 1),
-            Seen::Dict => self.dict(pen.constant(before, [])?, value, depth + 1),
-            Seen::List => self.list(pen.constant(before, [])?, value, depth + 1),
+            Seen::Record(shape) => {
+                let pen = pen.constant(before, [])?;
+                engine.call(Record(self, pen, value, shape, depth + 1))
+            }
+            Seen::Dict => engine.call(Dict(self, pen.constant(before, [])?, value, depth + 1)),
+            Seen::List => engine.call(List(self, pen.constant(before, [])?, value, depth + 1)),
             Seen::Unplanned(class) => self.wants(class),
             Seen::Other => None,
         }
+    }
+
+    /// Writes a value.
+    #[inline(always)]
+    fn bare<'o, E: Engine>(
+        &mut self,
+        engine: E,
+        pen: Pen<'o>,
+        value: S::Value,
+        depth: usize,
+    ) -> Option<Pen<'o>> {
+        self.value(engine, pen, b"", value, depth)
     }
 
     /// Writes a string that is not ASCII.
@@ -360,20 +411,10 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         }
     }
 
-    /// Does the same as [`value`](Self::value), but is not inlined, for places where speed does not matter.
-    #[inline(never)]
-    fn value_apart<'o>(
+    #[inline(always)]
+    fn record<'o, E: Engine>(
         &mut self,
-        pen: Pen<'o>,
-        before: &[u8],
-        value: S::Value,
-        depth: usize,
-    ) -> Option<Pen<'o>> {
-        self.value(pen.bytes(before)?, b"", value, depth)
-    }
-
-    fn record<'o>(
-        &mut self,
+        engine: E,
         pen: Pen<'o>,
         record: S::Value,
         shape: usize,
@@ -389,22 +430,23 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         if self.source.is_known(record, &shape.fields) {
             for (place, words) in &shape.known {
                 match self.source.field(record, place) {
-                    Field::Value(value) => pen = self.value(pen, words, value, depth)?,
+                    Field::Value(value) => pen = self.value(engine, pen, words, value, depth)?,
                     Field::Absent => {}
                     Field::Emptied => return None,
                 }
             }
         } else {
             self.new = Some((record, number));
-            pen = self.new_record(pen, record, shape, depth)?;
+            pen = self.new_record(engine, pen, record, shape, depth)?;
         }
         close(pen, start, b'{', b'}')
     }
 
     /// Writes the fields of a record, and its other keys.
     #[inline(never)]
-    fn new_record<'o>(
+    fn new_record<'o, E: Engine>(
         &mut self,
+        engine: E,
         mut pen: Pen<'o>,
         record: S::Value,
         shape: &Shape<S::Fields>,
@@ -413,10 +455,11 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         let mut from = 0;
         while let Some((index, value)) = self.source.next(record, &shape.fields, from) {
             from = index + 1;
-            pen = self.value_apart(pen, shape.keys[index].all(), value?, depth)?;
+            pen = pen.bytes(shape.keys[index].all())?;
+            pen = engine.call(Value(self, pen, value?, depth))?;
         }
         match self.source.extra(record, &shape.fields) {
-            Some(extra) => self.extra(pen, extra, shape, depth),
+            Some(extra) => self.extra(engine, pen, extra, shape, depth),
             None => Some(pen),
         }
     }
@@ -424,8 +467,9 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
     /// Writes a record's keys that are not fields. If a field has the same key, the line falls through, and the caller decides which of the
     /// two to write.
     #[cold]
-    fn extra<'o>(
+    fn extra<'o, E: Engine>(
         &mut self,
+        engine: E,
         mut pen: Pen<'o>,
         extra: S::Value,
         shape: &Shape<S::Fields>,
@@ -442,59 +486,85 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
             if keys.any(|other| other.all() == key) {
                 return None;
             }
-            pen = self.value_apart(pen, b"", value, depth)?;
+            pen = engine.call(Value(self, pen, value, depth))?;
         }
         Some(pen)
     }
 
-    fn list<'o>(&mut self, mut pen: Pen<'o>, list: S::Value, depth: usize) -> Option<Pen<'o>> {
+    #[inline(always)]
+    fn list<'o, E: Engine>(
+        &mut self,
+        engine: E,
+        mut pen: Pen<'o>,
+        list: S::Value,
+        depth: usize,
+    ) -> Option<Pen<'o>> {
         if depth >= MAX_DEPTH {
             return None;
         }
         let start = pen.place();
+        let ascii = self.source.ascii();
         for item in self.source.items(list) {
-            pen = self.value(pen, b",", item, depth)?;
+            pen = match ascii(item) {
+                Some(text) => pen.ascii(engine, b",", text)?,
+                None => engine.call(Value(self, pen.bytes(b",")?, item, depth))?,
+            };
         }
         close(pen, start, b'[', b']')
     }
 
-    fn dict<'o>(&mut self, mut pen: Pen<'o>, dict: S::Value, depth: usize) -> Option<Pen<'o>> {
+    #[inline(always)]
+    fn dict<'o, E: Engine>(
+        &mut self,
+        engine: E,
+        mut pen: Pen<'o>,
+        dict: S::Value,
+        depth: usize,
+    ) -> Option<Pen<'o>> {
         if depth >= MAX_DEPTH {
             return None;
         }
         let start = pen.place();
-        for (key, value) in self.source.pairs(dict) {
-            let identity = self.source.identity(key);
-            let known = &self.keys.all[Keys::<S::Kept>::place(identity)];
-            if known.identity == identity {
-                pen = pen.constant(&known.words, [])?;
-            } else {
-                pen = self.new_key(pen, key, identity)?;
+        let Some(entries) = self.source.entries(dict) else {
+            for (key, value) in self.source.pairs(dict) {
+                pen = self.new_key(pen, key)?;
+                pen = engine.call(Value(self, pen, value, depth))?;
             }
-            pen = self.value(pen, b"", value, depth)?;
+            return close(pen, start, b'{', b'}');
+        };
+        for (key, value) in entries {
+            pen = if let Some(words) = self.keys.get(self.source.identity(key)) {
+                self.value(engine, pen, &words, value, depth)?
+            } else {
+                pen = self.new_key(pen, key)?;
+                engine.call(Value(self, pen, value, depth))?
+            };
         }
         close(pen, start, b'{', b'}')
     }
 
     /// Writes a key, and remembers it if it is short.
     #[inline(never)]
-    fn new_key<'o>(&mut self, pen: Pen<'o>, key: S::Value, identity: u64) -> Option<Pen<'o>> {
+    fn new_key<'o>(&mut self, pen: Pen<'o>, key: S::Value) -> Option<Pen<'o>> {
+        let identity = self.source.identity(key);
+        if let Some(words) = self.keys.get(identity) {
+            return pen.constant(&words, []);
+        }
         let start = pen.place();
         let pen = self.key(pen, key)?;
-        let written = &pen.written()[start..];
-        if written.len() <= Words::FEW {
-            self.keys.all[Keys::<S::Kept>::place(identity)] = Key {
+        if let Some(words) = Few::new(&pen.written()[start..]) {
+            self.keys.add(Key {
                 identity,
-                words: Words::new(written),
+                words,
                 kept: Some(self.source.keep(key)),
-            };
+            });
         }
         Some(pen)
     }
 
     fn key<'o>(&mut self, pen: Pen<'o>, key: S::Value) -> Option<Pen<'o>> {
-        let pen = match self.source.ascii(key) {
-            Some(key) => pen.ascii(b",", key)?,
+        let pen = match self.source.ascii()(key) {
+            Some(key) => pen.ascii(Plain, b",", key)?,
             None if matches!(self.source.look(key), Seen::Text) => {
                 self.text(pen.bytes(b",")?, key)?
             }
@@ -502,6 +572,33 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         };
         pen.bytes(b":")
     }
+}
+
+/// Defines an [`Operation`] for each of these functions of [`Writing`]: it has the function's arguments.
+macro_rules! operations {
+    ($( $name:ident: $function:ident($($argument:ident: $kind:ty),*); )*) => { $(
+        struct $name<'s, 'o, W, V>(&'s mut W, Pen<'o>, V $(, $kind)*);
+
+        impl<'a, 'o, S: Source<'a>> Operation
+            for $name<'_, 'o, Writing<'_, S::Value, S, S::Fields, S::Kept>, S::Value>
+        {
+            type Output = Option<Pen<'o>>;
+
+            #[inline(always)]
+            fn run<E: Engine>(self, engine: E) -> Self::Output {
+                let Self(writing, pen, value $(, $argument)*) = self;
+                writing.$function(engine, pen, value $(, $argument)*)
+            }
+        }
+    )* };
+}
+
+operations! {
+    Line: line();
+    Record: record(shape: usize, depth: usize);
+    List: list(depth: usize);
+    Dict: dict(depth: usize);
+    Value: bare(depth: usize);
 }
 
 /// Ends an object or array that begins at `start`. The byte at `start` becomes the opening bracket; until now it is the comma before the

@@ -473,16 +473,6 @@ pub struct Entries {
     words: usize,
 }
 
-impl Default for Entries {
-    fn default() -> Self {
-        Self {
-            key: std::ptr::null(),
-            left: 0,
-            words: 0,
-        }
-    }
-}
-
 impl Entries {
     /// Returns the key and the value of the next entry whose key was not removed.
     ///

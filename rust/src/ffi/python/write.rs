@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::{null_mut, NonNull};
 
-use super::api::{api, flags, Cell, Containers, Entries, Method, Pointer, Size};
+use super::api::{api, flags, Cell, Containers, Method, Pointer, Size};
 use super::object::{bytes, class_of, size, Classes, Object, HEADER};
 use super::plan::{bytes_at, index_at, item, items_at};
 use super::public::{call, method};
@@ -63,23 +63,24 @@ impl<'a> Still<'a> {
         unsafe { self.pointer().cast::<u32>().add(2 * flags::WORD).read() }
     }
 
-    /// Returns the text of a compact ASCII string; `None` for any other string.
+    /// Returns the text of a compact ASCII string; `None` for any other string. `front` is where the memory of an [`Ascii`] begins.
     ///
     /// # Safety
     ///
-    /// The object must be a string.
+    /// The object must be a string, and its characters must begin [`Ascii::FRONT`] bytes after `front`.
     #[inline(always)]
-    unsafe fn ascii(self) -> Option<Ascii<'a>> {
+    unsafe fn ascii(self, front: usize) -> Option<Ascii<'a>> {
         // SAFETY: `load` tested that strings have the layout of `flags`. A string has as many characters as its length says, and does not
         // change. The bytes before the characters are the object's header. A length is never negative.
         unsafe {
             if self.flags() & flags::ASCII_TOO != flags::ASCII_TOO {
                 return None;
             }
-            let front = api().characters - Ascii::FRONT;
             let len = self.word(flags::LENGTH) as usize;
             std::hint::assert_unchecked(len < usize::MAX / 2);
             let memory = self.pointer().cast::<u8>().add(front);
+            // This spares a test for null, which would stand for `None`.
+            std::hint::assert_unchecked(!memory.is_null());
             let memory = std::slice::from_raw_parts(memory, Ascii::FRONT + len);
             Some(Ascii::after_front(memory).unwrap_unchecked())
         }
@@ -130,6 +131,13 @@ fn whole_number(value: Still<'_>) -> Seen<Still<'_>> {
     } else {
         Seen::Other
     }
+}
+
+/// Returns [`Field::Emptied`]. A call of this function tells the compiler to test for this rare case with a branch.
+#[cold]
+#[inline(never)]
+fn emptied<'a>() -> Field<Still<'a>> {
+    Field::Emptied
 }
 
 /// `Py_TPFLAGS_DICT_SUBCLASS`.
@@ -253,12 +261,16 @@ impl<'a> Source<'a> for Objects {
     }
 
     #[inline(always)]
-    fn ascii(&self, value: Still<'a>) -> Option<Ascii<'a>> {
-        if value.class() != api().PyUnicode_Type {
-            return None;
+    fn ascii(&self) -> impl Fn(Still<'a>) -> Option<Ascii<'a>> + Copy {
+        let class = api().PyUnicode_Type;
+        let front = api().characters - Ascii::FRONT;
+        move |value| {
+            if value.class() != class {
+                return None;
+            }
+            // SAFETY: it is a string, and `characters` is where its characters begin.
+            unsafe { value.ascii(front) }
         }
-        // SAFETY: it is a string.
-        unsafe { value.ascii() }
     }
 
     fn text(&self, value: Still<'a>) -> Option<Text<'a>> {
@@ -340,7 +352,7 @@ impl<'a> Source<'a> for Objects {
                 return Field::Absent;
             }
             if value.is_null() {
-                return Field::Emptied;
+                return emptied();
             }
             Field::Value(Still::new(value))
         }
@@ -369,50 +381,26 @@ impl<'a> Source<'a> for Objects {
     }
 
     #[inline(always)]
-    fn pairs(&self, dict: Still<'a>) -> impl Iterator<Item = (Still<'a>, Still<'a>)> {
-        // SAFETY: a `Still` refers to a live dict, which does not change during `'a`.
-        let (left, called) = match unsafe { api().containers.entries(dict.pointer()) } {
-            Some(entries) => (entries, null_mut()),
-            None => (Entries::default(), dict.pointer()),
-        };
-        Pairs {
-            left,
-            called,
-            at: 0,
-            dict: PhantomData,
+    fn entries(&self, dict: Still<'a>) -> Option<impl Iterator<Item = (Still<'a>, Still<'a>)>> {
+        // SAFETY: a `Still` refers to a live dict, which does not change during `'a`, so its entries do not change either.
+        unsafe {
+            let mut left = api().containers.entries(dict.pointer())?;
+            Some(std::iter::from_fn(move || {
+                let (key, value) = left.next()?;
+                Some((Still::new(key), Still::new(value)))
+            }))
         }
     }
-}
 
-/// The keys of a dict with their values.
-struct Pairs<'a> {
-    /// The pairs that remain to be read from the dict's memory.
-    left: Entries,
-    /// The dict, if its layout is unknown and `PyDict_Next` must return each pair; otherwise null.
-    called: Pointer,
-    /// The position that `PyDict_Next` continues from.
-    at: Size,
-    dict: PhantomData<&'a ()>,
-}
-
-impl<'a> Iterator for Pairs<'a> {
-    type Item = (Still<'a>, Still<'a>);
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
-        // SAFETY: the dict is alive and does not change during `'a`, so its entries are. `PyDict_Next` runs no other code.
-        unsafe {
-            if let Some((key, value)) = self.left.next() {
-                return Some((Still::new(key), Still::new(value)));
-            }
-            if self.called.is_null() {
-                return None;
-            }
+    fn pairs(&self, dict: Still<'a>) -> impl Iterator<Item = (Still<'a>, Still<'a>)> {
+        let mut at: Size = 0;
+        // SAFETY: a `Still` refers to a live dict, which does not change during `'a`. `PyDict_Next` runs no other code.
+        std::iter::from_fn(move || unsafe {
             let (mut key, mut value) = (null_mut(), null_mut());
             let is_found =
-                (api().PyDict_Next)(self.called, &raw mut self.at, &raw mut key, &raw mut value);
+                (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut value);
             (is_found != 0).then(|| (Still::new(key), Still::new(value)))
-        }
+        })
     }
 }
 

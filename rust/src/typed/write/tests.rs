@@ -88,11 +88,13 @@ impl<'a> Source<'a> for Values {
     type Fields = Vec<(Json, bool)>;
     type Kept = ();
 
-    fn ascii(&self, value: &'a Plain) -> Option<Ascii<'a>> {
-        let Plain::Text(memory) = value else {
-            return None;
-        };
-        Ascii::after_front(memory).filter(|text| text.text().is_ascii())
+    fn ascii(&self) -> impl Fn(&'a Plain) -> Option<Ascii<'a>> + Copy {
+        |value| {
+            let Plain::Text(memory) = value else {
+                return None;
+            };
+            Ascii::after_front(memory).filter(|text| text.text().is_ascii())
+        }
     }
 
     fn text(&self, value: &'a Plain) -> Option<Text<'a>> {
@@ -192,6 +194,11 @@ impl<'a> Source<'a> for Values {
         items.iter()
     }
 
+    fn entries(&self, dict: &'a Plain) -> Option<impl Iterator<Item = (&'a Plain, &'a Plain)>> {
+        let is_read = matches!(dict, Plain::Dict(pairs) if pairs.len() % 3 != 0);
+        is_read.then(|| self.pairs(dict))
+    }
+
     fn pairs(&self, dict: &'a Plain) -> impl Iterator<Item = (&'a Plain, &'a Plain)> {
         let Plain::Dict(pairs) = dict else {
             panic!("not a dict: {dict:?}");
@@ -240,7 +247,8 @@ fn written(value: &Plain) -> Option<String> {
         Some(line.strip_suffix('\n').expect("it is a line").to_owned())
     };
     let first = once(&mut writer);
-    for _ in 0..4 {
+    for level in [Level::Plain, Level::Fast].repeat(2) {
+        writer.level = level;
         assert_eq!(once(&mut writer), first);
     }
     first
@@ -369,16 +377,40 @@ fn a_class_without_a_shape_is_asked_for() {
 }
 
 #[test]
-fn deep_nesting_is_left_to_the_caller() {
-    for wrap in [
-        |inner| Plain::List(vec![inner]),
-        |inner| Plain::Dict(vec![(Plain::text("a", Form::Bytes), inner)]),
-        |inner| record(PART, inner, null()),
-    ] {
-        let nested = |depth: usize| (0..depth).fold(null(), |inner, _| wrap(inner));
-        assert!(within(nested(MAX_DEPTH - 1)).is_some());
-        assert!(within(nested(MAX_DEPTH)).is_none());
+fn the_last_two_keys_of_a_place_are_kept() {
+    let mut keys = Keys::<()>::new();
+    let identities = (1..).filter(|&identity| Keys::<()>::place(identity) == 6);
+    let identities: Vec<u64> = identities.take(4).collect();
+    for (index, &identity) in identities.iter().enumerate() {
+        assert!(keys.get(identity).is_none());
+        keys.add(Key {
+            identity,
+            words: Few::NONE,
+            kept: None,
+        });
+        for (other, &kept) in identities.iter().enumerate() {
+            let is_kept = other <= index && other + 2 > index;
+            assert_eq!(keys.get(kept).is_some(), is_kept, "{index} {other}");
+        }
     }
+}
+
+#[test]
+fn deep_nesting_is_left_to_the_caller() {
+    let test = || {
+        for wrap in [
+            |inner| Plain::List(vec![inner]),
+            |inner| Plain::Dict(vec![(Plain::text("a", Form::Bytes), inner)]),
+            |inner| record(PART, inner, null()),
+        ] {
+            let nested = |depth: usize| (0..depth).fold(null(), |inner, _| wrap(inner));
+            assert!(within(nested(MAX_DEPTH - 1)).is_some());
+            assert!(within(nested(MAX_DEPTH)).is_none());
+        }
+    };
+    // Without optimization, the functions of the writer need many times the stack.
+    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(test);
+    thread.unwrap().join().unwrap();
 }
 
 #[test]
