@@ -117,7 +117,7 @@ class ManagedSession:
         self.record: Record = record
         self.journal: Journal = journal
         self.ledger: Ledger = Ledger(record.mcp)
-        self.clients: set[SessionClient] = set()
+        self.clients: tuple[SessionClient, ...] = ()
         self.driver: SessionClient | None = None
         self._folder = folder
         self._ended = ended
@@ -135,7 +135,8 @@ class ManagedSession:
         self._model: str | None = None
         self._mode: str | None = None
         self._inlet: StdinWriter | None = None
-        self._reads = False
+        # The descriptor of the CLI's output while the session reads it, else None.
+        self._source: int | None = None
         self._stderr = b""  # the last bytes of standard error
         self._retry: asyncio.TimerHandle | None = None
 
@@ -219,24 +220,25 @@ class ManagedSession:
         if child is None or child.stdout is None:
             return
         wanted = not self.journal.is_blocked and not self.ledger.is_full
-        if wanted and not self._reads:
-            self._loop.add_reader(child.stdout, self._on_output, child)
-        elif not wanted and self._reads:
+        if wanted and self._source is None:
+            self._source = child.stdout
+            self._loop.add_reader(child.stdout, self._on_output)
+        elif not wanted and self._source is not None:
+            self._source = None
             self._loop.remove_reader(child.stdout)
-        self._reads = wanted
 
-    def _on_output(self, child: Child) -> None:
-        assert child.stdout is not None
+    def _on_output(self) -> None:
+        assert self._source is not None
         try:
-            data = os.read(child.stdout, CHUNK_BYTES)
+            data = os.read(self._source, CHUNK_BYTES)
         except BlockingIOError:
             return
         if data:
             self._received(data)
-        else:  # the pidfd reports the exit
-            self._loop.remove_reader(child.stdout)
-            child.end_output()
-            self._reads = False
+        elif self._child is not None:  # the pidfd reports the exit
+            self._loop.remove_reader(self._source)
+            self._source = None
+            self._child.end_output()
 
     def _received(self, data: bytes) -> None:
         """Write a chunk of output to the journal and deliver it. With b"", try again to write the bytes that did
@@ -337,7 +339,7 @@ class ManagedSession:
     def _disconnect_slowest(self) -> None:
         if self.journal.held_by_readers:
             held = [client.part_number for client in self.clients if client.part_number is not None]
-            for client in list(self.clients):
+            for client in self.clients:
                 if client.part_number == min(held, default=None):
                     client.disconnect_slow("the client reads so slowly that the journal is above twice its budget")
 
@@ -393,7 +395,7 @@ class ManagedSession:
                 calls = review(self.journal, max(self._turn_line, self.journal.first))[0].calls
         ended = msgspec.structs.replace(ended, calls=calls, stderr=self._stderr.decode(errors="replace"))
         self.record.ended = ended
-        for client in list(self.clients):
+        for client in self.clients:
             client.send_frame(ended, behind=self.delivered_position)
         self._ended(self)
 
@@ -408,7 +410,7 @@ class ManagedSession:
         if self._retry is not None:
             self._retry.cancel()
             self._retry = None
-        self._reads = False
+        self._source = None
         self._child = self._inlet = None
         child.close()
         self._drained()
@@ -423,7 +425,7 @@ class ManagedSession:
         """Kill a running CLI, disconnect all clients, and close the journal. A second call does nothing."""
         if self._child is not None:
             self._let_go(self._child)
-        for client in list(self.clients):
+        for client in self.clients:
             client.close()
         self.journal.close()
 
@@ -507,11 +509,11 @@ class ManagedSession:
 
     def add(self, client: SessionClient, *, drives: Serves | None) -> None:
         """Add a client. Unless ``drives`` is None, it becomes the driver with these hooks and MCP servers."""
-        self.clients.add(client)
+        self.clients += (client,)
         if drives is None:
             return
         old, self.driver = self.driver, client
-        for other in list(self.clients - {client}):
+        for other in self.clients[:-1]:
             other.send_frame(Driver("viewer", driver=True))
         if old is not None:
             old.read_on()
@@ -519,7 +521,7 @@ class ManagedSession:
 
     def remove(self, client: SessionClient) -> None:
         """Remove a client. If it was the driver, the session has no driver afterwards."""
-        self.clients.discard(client)
+        self.clients = tuple(other for other in self.clients if other is not client)
         if client is self.driver:
             self.driver = None
             self._serve(None)
@@ -534,5 +536,5 @@ class ManagedSession:
         self._read()
 
     def _send_all(self, frame: Any) -> None:
-        for client in list(self.clients):
+        for client in self.clients:
             client.send_frame(frame)

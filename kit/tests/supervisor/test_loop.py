@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import socket
@@ -95,8 +96,25 @@ def test_the_reader_of_a_closed_descriptor_can_be_removed(loop: SupervisorLoop, 
     number = ours.fileno()
     loop.add_reader(number, print)
     ours.close()
+    assert not loop.remove_reader(ours)  # a closed socket has no number
     assert loop.remove_reader(number)
     assert not loop.remove_reader(number)
+
+
+def test_readers_of_high_and_low_descriptors_are_called(loop: SupervisorLoop, pair: Pair) -> None:
+    ours, theirs = pair
+    found: list[int] = []
+    high = fcntl.fcntl(ours, fcntl.F_DUPFD, 900)
+    for number in (high, ours.fileno()):
+        loop.add_reader(number, found.append, number)
+    loop.call_later(0.01, loop.stop)
+    theirs.send(b"a")
+    loop.run_forever()
+    assert set(found) == {high, ours.fileno()}
+    assert not loop.remove_reader(high + 1)
+    assert not loop.remove_reader(high - 1)
+    assert loop.remove_reader(high)
+    os.close(high)
 
 
 def test_one_descriptor_has_a_reader_and_a_writer(loop: SupervisorLoop, pair: Pair) -> None:

@@ -117,7 +117,7 @@ async def test_a_client_that_cannot_take_a_frame_lacks_no_line(tmp_path: Path, m
         (managed,) = supervisor.supervisor._sessions.running
         await until(lambda: len(managed.clients) == 2)
         drives = managed.driver
-        (views,) = managed.clients - {drives}
+        (views,) = set(managed.clients) - {drives}
         # The driver's socket fails at the next lines. The viewer's socket takes only part of the frame about that.
         drives._client = Failing(drives._client, [OSError(errno.EPIPE, "gone")])
         views._client = Failing(views._client, [7] * 3)
