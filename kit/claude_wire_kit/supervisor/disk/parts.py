@@ -237,8 +237,9 @@ class Part:
             write_whole(os.path.join(path, "part.json"), msgspec.json.encode(info))
         self.info: PartInfo = info
         self._closing: list[Lines] = []
-        # For the output lines without a row: pairs of a line count, and the time when the file reached that count.
-        self._times: list[tuple[int, float]] = []
+        # For the output lines without a row, in turn: a line count, and the time when the file reached that count. A
+        # tuple for each pair would be one more object for the garbage collector.
+        self._times: list[float] = []
         try:
             self.output: Lines
             self.input: Lines
@@ -251,7 +252,7 @@ class Part:
             if self._order.count != self.output.ordered + self.input.ordered:
                 self._read_order()
             # After a crash, take the file's mtime as the time of its last lines.
-            self._times.append((self.output.count, os.fstat(self.output.descriptor).st_mtime))
+            self._times += self.output.count, os.fstat(self.output.descriptor).st_mtime
             self.add_order()
         except BaseException:
             self.close()
@@ -325,7 +326,7 @@ class Part:
             output.append(data)
         finally:
             if output.end != end:
-                self._times.append((output.count, time.time()))
+                self._times += output.count, time.time()
 
     def add_input(self, data: bytes, *, syncs: bool = False) -> None:
         """Append whole lines for the CLI.
@@ -375,7 +376,8 @@ class Part:
         if order.size != order.end or order.count != kept:  # rows that an earlier call wrote before it failed
             order.keep(kept, order.offset_of(kept))
         began = self.info.began
-        rows = output.rows("out", self._times, began) + inputs.rows("in", [(inputs.count, time.time())], began)
+        times = zip(map(int, self._times[::2]), self._times[1::2], strict=True)
+        rows = output.rows("out", times, began) + inputs.rows("in", [(inputs.count, time.time())], began)
         order.append_rows(rows, news)
         self._times.clear()
         output.ordered, output.ordered_end = output.count, output.end
