@@ -80,6 +80,27 @@ class Connection:
         owner: carries out the client's commands.
     """
 
+    __slots__ = (
+        "_awaits",
+        "_client",
+        "_frame_bytes",
+        "_frames",
+        "_lines",
+        "_loop",
+        "_mark",
+        "_number",
+        "_offset",
+        "_out",
+        "_owner",
+        "_part",
+        "_part_number",
+        "_progress",
+        "_reads",
+        "_splitter",
+        "managed",
+        "state",
+    )
+
     def __init__(self, client: socket.socket, owner: Owner) -> None:
         self._client = client
         self._owner = owner

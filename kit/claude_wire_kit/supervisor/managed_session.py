@@ -111,6 +111,30 @@ class ManagedSession:
         ended: called when the CLI has exited.
     """
 
+    __slots__ = (
+        "_child",
+        "_cost",
+        "_delivered_end",
+        "_ended",
+        "_folder",
+        "_inlet",
+        "_loop",
+        "_mode",
+        "_model",
+        "_news_line",
+        "_part_number",
+        "_retry",
+        "_source",
+        "_stderr",
+        "_turn_line",
+        "clients",
+        "driver",
+        "journal",
+        "ledger",
+        "next_line",
+        "record",
+    )
+
     def __init__(
         self, record: Record, journal: Journal, folder: StateFolder, ended: Callable[[ManagedSession], object]
     ) -> None:

@@ -73,6 +73,19 @@ class Journal:
         ValueError: a ``part.json`` is invalid.
     """
 
+    __slots__ = (
+        "_budget",
+        "_closed",
+        "_folder",
+        "_is_full",
+        "_last",
+        "_read",
+        "_syncs",
+        "_unwritten",
+        "is_blocked",
+        "number",
+    )
+
     def __init__(self, folder: str, *, budget: int = JOURNAL_BYTES, syncs: bool = False) -> None:
         self._syncs = syncs
         self._folder = private_folder(os.path.join(folder, "parts"))

@@ -66,6 +66,8 @@ class Lines:
         size: the size of the file, including an unfinished line.
     """
 
+    __slots__ = ("_marks", "_next_mark", "_offsets", "count", "descriptor", "end", "ordered", "ordered_end", "size")
+
     def __init__(self, path: str, known: LineIndex | None = None) -> None:
         self.descriptor: int = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
@@ -226,6 +228,8 @@ class Part:
         OSError: a file cannot be opened.
         ValueError: ``part.json`` is invalid.
     """
+
+    __slots__ = ("_closing", "_noted", "_order", "_times", "info", "input", "output", "path")
 
     def __init__(self, path: str, info: PartInfo | None = None) -> None:
         self.path: str = path
