@@ -203,19 +203,24 @@ impl<K> Keys<K> {
 
     /// Returns a key in its written form; `None` if it is not stored.
     #[inline(always)]
-    fn get(&self, identity: u64) -> Option<Few> {
+    fn get(&self, identity: u64) -> Option<&Few> {
         let place = Self::place(identity);
         [place, place ^ 1].iter().find_map(|&place| {
             let key = &self.all[place];
-            (key.identity == identity).then_some(key.words)
+            (key.identity == identity).then_some(&key.words)
         })
     }
 
-    /// Stores a key at its index. The key that was there replaces its neighbor.
-    fn add(&mut self, key: Key<K>) {
-        let place = Self::place(key.identity);
-        self.all.swap(place, place ^ 1);
-        self.all[place] = key;
+    /// Stores each of these keys at its index. The key that was there replaces its neighbor.
+    #[cold]
+    fn add(&mut self, keys: impl Iterator<Item = Key<K>>) {
+        for key in keys {
+            if self.get(key.identity).is_none() {
+                let place = Self::place(key.identity);
+                self.all.swap(place, place ^ 1);
+                self.all[place] = key;
+            }
+        }
     }
 
     /// Returns the index at which a key is stored.
@@ -233,6 +238,8 @@ pub struct Writer<S, F, K> {
     pub source: S,
     shapes: Vec<Shape<F>>,
     keys: Keys<K>,
+    /// The keys that are stored after the line, at most [`KEYS`].
+    new_keys: Vec<Key<K>>,
     out: Output,
     /// Which instructions of the processor to use.
     level: Level,
@@ -245,6 +252,7 @@ impl<S, F, K> Writer<S, F, K> {
             source,
             shapes: Vec::new(),
             keys: Keys::new(),
+            new_keys: Vec::new(),
             out: Output::default(),
             level: Level::Fast,
         }
@@ -270,13 +278,17 @@ impl<S, F, K> Writer<S, F, K> {
         let mut writing = Writing {
             source: &self.source,
             shapes: &self.shapes,
-            keys: &mut self.keys,
+            keys: &self.keys,
+            new_keys: &mut self.new_keys,
             new: None,
             unplanned: None,
         };
         let line = Line(&mut writing, self.out.pen(), value);
         let written = run(self.level, line).map(Pen::end);
         let Writing { new, unplanned, .. } = writing;
+        if !self.new_keys.is_empty() {
+            self.keys.add(self.new_keys.drain(..));
+        }
         if written.is_none() {
             self.out.truncate(start);
             return Err(unplanned.map_or(Unwritten::FallsThrough, Unwritten::Wants));
@@ -325,7 +337,9 @@ impl<S, F, K> Writer<S, F, K> {
 struct Writing<'w, V, S, F, K> {
     source: &'w S,
     shapes: &'w [Shape<F>],
-    keys: &'w mut Keys<K>,
+    keys: &'w Keys<K>,
+    /// See [`Writer::new_keys`].
+    new_keys: &'w mut Vec<Key<K>>,
     /// A record with fields that are not [known](Source::is_known), and its shape.
     new: Option<(V, usize)>,
     /// The class without a shape that stopped this line.
@@ -534,7 +548,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         };
         for (key, value) in entries {
             pen = if let Some(words) = self.keys.get(self.source.identity(key)) {
-                self.value(engine, pen, &words, value, depth)?
+                self.value(engine, pen, words, value, depth)?
             } else {
                 pen = self.new_key(pen, key)?;
                 engine.call(Value(self, pen, value, depth))?
@@ -548,16 +562,17 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
     fn new_key<'o>(&mut self, pen: Pen<'o>, key: S::Value) -> Option<Pen<'o>> {
         let identity = self.source.identity(key);
         if let Some(words) = self.keys.get(identity) {
-            return pen.constant(&words, []);
+            return pen.constant(words, []);
         }
         let start = pen.place();
         let pen = self.key(pen, key)?;
-        if let Some(words) = Few::new(&pen.written()[start..]) {
-            self.keys.add(Key {
+        match Few::new(&pen.written()[start..]) {
+            Some(words) if self.new_keys.len() < KEYS => self.new_keys.push(Key {
                 identity,
                 words,
                 kept: Some(self.source.keep(key)),
-            });
+            }),
+            _ => {}
         }
         Some(pen)
     }

@@ -383,11 +383,13 @@ fn the_last_two_keys_of_a_place_are_kept() {
     let identities: Vec<u64> = identities.take(4).collect();
     for (index, &identity) in identities.iter().enumerate() {
         assert!(keys.get(identity).is_none());
-        keys.add(Key {
+        let key = || Key {
             identity,
             words: Few::NONE,
             kept: None,
-        });
+        };
+        // Adding a key again changes nothing.
+        keys.add([key(), key()].into_iter());
         for (other, &kept) in identities.iter().enumerate() {
             let is_kept = other <= index && other + 2 > index;
             assert_eq!(keys.get(kept).is_some(), is_kept, "{index} {other}");
