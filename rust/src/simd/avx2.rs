@@ -17,10 +17,10 @@
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_loadu_si256,
-    _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_storeu_si256,
-    _mm256_testz_si256, _mm256_xor_si256, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_loadu_si128,
-    _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8, _mm_shuffle_epi8, _mm_storeu_si128,
-    _mm_xor_si128,
+    _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_set_m128i,
+    _mm256_storeu_si256, _mm256_testz_si256, _mm256_xor_si256, _mm_cmpeq_epi8, _mm_cmpgt_epi8,
+    _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8, _mm_shuffle_epi8,
+    _mm_storeu_si128, _mm_xor_si128,
 };
 
 use super::plain::last_special;
@@ -478,8 +478,7 @@ impl Engine for Avx2 {
             let first = _mm_loadu_si128(end.sub(len).cast());
             _mm_storeu_si128(to.cast(), first);
             _mm_storeu_si128(to.add(len - HALF).cast(), last);
-            let found = _mm_or_si128(half_specials(self, first), half_specials(self, last));
-            _mm_movemask_epi8(found) == 0
+            is_zero(self, ascii_specials(self, _mm256_set_m128i(last, first)))
         }
     }
 
