@@ -25,6 +25,9 @@
 #![allow(clippy::inline_always)]
 
 #[cfg(target_arch = "x86_64")]
+use std::sync::OnceLock;
+
+#[cfg(target_arch = "x86_64")]
 mod avx2;
 mod output;
 mod plain;
@@ -130,18 +133,27 @@ pub trait Operation {
 #[inline]
 pub fn run<O: Operation>(level: Level, operation: O) -> O::Output {
     #[cfg(target_arch = "x86_64")]
-    if level == Level::Fast
-        && is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt")
-    {
-        // SAFETY: the condition above checked all five features that `run_avx2` requires.
+    if level == Level::Fast && has_avx2() {
+        // SAFETY: `has_avx2` checked all five features that `run_avx2` requires.
         return unsafe { run_avx2(operation) };
     }
     let _ = level;
     operation.run(Plain)
+}
+
+/// Returns true if the processor has all features that [`run_avx2`] requires.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn has_avx2() -> bool {
+    // The five tests together take 1% of the time to write a prompt, so their result is kept.
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| {
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt")
+    })
 }
 
 /// Runs `operation` on the engine with AVX2.

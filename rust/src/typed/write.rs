@@ -355,8 +355,8 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
             None => self.source.look(value),
         };
         let pen = match seen {
-            Seen::Record(shape) => self.record(engine, pen, value, shape, 0)?,
-            Seen::Dict => self.dict(engine, pen, value, 0)?,
+            Seen::Record(shape) => engine.call(Record(self, pen, value, shape, 0))?,
+            Seen::Dict => engine.call(Dict(self, pen, value, 0))?,
             Seen::Unplanned(class) => return self.wants(class),
             _ => return None,
         };
