@@ -18,13 +18,16 @@
 use std::arch::x86_64::{
     __m128i, __m256i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_loadu_si256,
     _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_set_m128i,
-    _mm256_storeu_si256, _mm256_testz_si256, _mm256_xor_si256, _mm_cmpeq_epi8, _mm_cmpgt_epi8,
-    _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8, _mm_shuffle_epi8,
-    _mm_storeu_si128, _mm_xor_si128,
+    _mm256_storeu_si256, _mm256_testz_si256, _mm256_xor_si256, _mm_and_si128, _mm_cmpeq_epi8,
+    _mm_cmpgt_epi8, _mm_cvtepu8_epi16, _mm_cvtepu8_epi32, _mm_loadu_si128, _mm_movemask_epi8,
+    _mm_or_si128, _mm_packus_epi16, _mm_packus_epi32, _mm_set1_epi32, _mm_set1_epi8,
+    _mm_shuffle_epi8, _mm_srli_epi32, _mm_srli_si128, _mm_storel_epi64, _mm_storeu_si128,
+    _mm_storeu_si32, _mm_xor_si128,
 };
 
 use super::plain::last_special;
-use super::{escape_len, Ascii, Engine, Operation, Plain};
+use super::utf8::{SHUFFLES, STEPS, WINDOW};
+use super::{escape_len, Ascii, Engine, Operation, Plain, Unit};
 
 /// Proves that the processor has AVX2. Only [`super::run_avx2`] creates a value of this type.
 #[derive(Clone, Copy, Debug)]
@@ -255,6 +258,64 @@ fn parity(mut bits: u64) -> u64 {
         bits ^= bits << shift;
     }
     bits
+}
+
+/// The number of bytes in a vector of four lanes.
+const LANES: usize = 16;
+
+/// Writes the first characters of `bytes` to `to`. The low bits of `ends` say at which bytes they end. Returns how many bytes it decoded, and
+/// how many characters.
+///
+/// # Safety
+///
+/// `to` must have room for four units, and for 12 if 12 characters are ASCII. A unit must have room for each character.
+#[inline(always)]
+unsafe fn decode_step<U: Unit>(_: Avx2, bytes: __m128i, ends: u32, to: *mut U) -> (usize, usize) {
+    const ALL: u32 = (1 << WINDOW) - 1;
+    // SAFETY: the caller guarantees the room. A value of `Avx2` proves that the processor has AVX2.
+    unsafe {
+        if ends & ALL == ALL {
+            match size_of::<U>() {
+                1 => {
+                    _mm_storel_epi64(to.cast(), bytes);
+                    _mm_storeu_si32(to.add(8).cast(), _mm_srli_si128(bytes, 8));
+                }
+                2 => {
+                    let rest = _mm_cvtepu8_epi16(_mm_srli_si128(bytes, 8));
+                    _mm_storeu_si128(to.cast(), _mm_cvtepu8_epi16(bytes));
+                    _mm_storel_epi64(to.add(8).cast(), rest);
+                }
+                _ => {
+                    let second = _mm_cvtepu8_epi32(_mm_srli_si128(bytes, 4));
+                    let third = _mm_cvtepu8_epi32(_mm_srli_si128(bytes, 8));
+                    _mm_storeu_si128(to.cast(), _mm_cvtepu8_epi32(bytes));
+                    _mm_storeu_si128(to.add(4).cast(), second);
+                    _mm_storeu_si128(to.add(8).cast(), third);
+                }
+            }
+            return (WINDOW, WINDOW);
+        }
+        let step = STEPS[(ends & ALL) as usize];
+        let shuffle = &SHUFFLES[usize::from(step.shuffle)];
+        let lanes = _mm_shuffle_epi8(bytes, _mm_loadu_si128(shuffle.as_ptr().cast()));
+        // The first byte of three is 1110xxxx. Bit 6 of a third byte from the end is set only there; clear bit 5, which is also set.
+        let marks = _mm_and_si128(lanes, _mm_set1_epi32(0x40_0000));
+        let lanes = _mm_xor_si128(lanes, _mm_srli_epi32(marks, 1));
+        let bits = |mask| _mm_and_si128(lanes, _mm_set1_epi32(mask));
+        let low = _mm_or_si128(bits(0x7f), _mm_srli_epi32(bits(0x3f00), 2));
+        let high = _mm_or_si128(
+            _mm_srli_epi32(bits(0x3f_0000), 4),
+            _mm_srli_epi32(bits(0x700_0000), 6),
+        );
+        let characters = _mm_or_si128(low, high);
+        let narrow = _mm_packus_epi32(characters, characters);
+        match size_of::<U>() {
+            1 => _mm_storeu_si32(to.cast(), _mm_packus_epi16(narrow, narrow)),
+            2 => _mm_storel_epi64(to.cast(), narrow),
+            _ => _mm_storeu_si128(to.cast(), characters),
+        }
+        (step.bytes.into(), step.characters.into())
+    }
 }
 
 impl Engine for Avx2 {
@@ -499,6 +560,32 @@ impl Engine for Avx2 {
             }
             is_zero(self, found)
         }
+    }
+
+    #[inline(always)]
+    unsafe fn decode<U: Unit>(self, text: &[u8], to: *mut U) -> (usize, usize) {
+        /// How many bytes after a block a step may load.
+        const AFTER: usize = LANES - WINDOW;
+        let (mut at, mut count) = (0, 0);
+        while let Some(block) = chunk(text, at).filter(|_| at + WIDTH + AFTER <= text.len()) {
+            // SAFETY: a value of `Avx2` proves that the processor has AVX2. Each step loads 16 bytes of the text: the last one in a block
+            // begins 12 bytes before its end. So at least four characters are left for a step that writes four units, and 12 for one that
+            // writes 12.
+            unsafe {
+                let starts = _mm256_cmpgt_epi8(load(self, block), _mm256_set1_epi8(-65));
+                let mut ends = mask(self, starts) >> 1;
+                let mut used = 0;
+                while used <= WIDTH - WINDOW {
+                    let bytes = _mm_loadu_si128(block.as_ptr().add(used).cast());
+                    let (bytes, units) = decode_step(self, bytes, ends, to.add(count));
+                    used += bytes;
+                    ends >>= bytes;
+                    count += units;
+                }
+                at += used;
+            }
+        }
+        (at, count)
     }
 
     #[inline(always)]

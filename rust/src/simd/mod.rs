@@ -32,10 +32,12 @@ mod avx2;
 mod output;
 mod plain;
 mod short;
+mod utf8;
 
 pub use output::{Ascii, Few, Output, Pen, Prefix, Unit, Words};
 pub use plain::Plain;
 pub use short::{begins, copy_plain, difference, escape_len, string_end, Ahead, Key, PAD};
+pub use utf8::Text;
 
 /// Which instructions of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +118,19 @@ pub trait Engine: Copy {
     ///
     /// `to` must have room for the string.
     unsafe fn copy_medium(self, text: Ascii<'_>, to: *mut u8) -> bool;
+
+    /// Decodes characters of `text`, which is UTF-8, and writes them to `to`. Returns how many bytes and characters it decoded: none, if the
+    /// engine has no vector instructions for it. The caller
+    /// decodes the rest.
+    ///
+    /// # Safety
+    ///
+    /// `to` must have room for all characters of `text`, and a unit must have room for each of them.
+    #[inline(always)]
+    unsafe fn decode<U: Unit>(self, text: &[u8], to: *mut U) -> (usize, usize) {
+        let _ = (text, to);
+        (0, 0)
+    }
 
     /// Runs `operation` in a separate function that is not inlined. The calling function then needs fewer registers and less stack.
     fn call<O: Operation>(self, operation: O) -> O::Output;

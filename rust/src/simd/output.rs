@@ -205,12 +205,21 @@ impl<'a> Ascii<'a> {
 pub trait Unit: Copy {
     /// Returns the code point, which may be a surrogate.
     fn number(self) -> u32;
+
+    /// Returns the unit of a code point that fits into it.
+    fn of(number: u32) -> Self;
 }
 
 impl Unit for u8 {
     #[inline(always)]
     fn number(self) -> u32 {
         self.into()
+    }
+
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // The caller guarantees that it fits.
+    fn of(number: u32) -> Self {
+        number as Self
     }
 }
 
@@ -219,12 +228,23 @@ impl Unit for u16 {
     fn number(self) -> u32 {
         self.into()
     }
+
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // The caller guarantees that it fits.
+    fn of(number: u32) -> Self {
+        number as Self
+    }
 }
 
 impl Unit for u32 {
     #[inline(always)]
     fn number(self) -> u32 {
         self
+    }
+
+    #[inline(always)]
+    fn of(number: u32) -> Self {
+        number
     }
 }
 

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::output::{escape_of, Long};
 use super::plain::is_special;
+use super::utf8::Decode;
 use super::*;
 
 /// An [`Operation`] that calls every search of an engine on `data`, starting at `at`.
@@ -224,6 +225,109 @@ proptest! {
                 let long = long_escaped(level, text.as_bytes(), is_ascii);
                 prop_assert_eq!(long, escaped(&text).into_bytes());
             }
+        }
+    }
+}
+
+/// Decodes `text` into units of one size, and checks that nothing after them is written.
+fn decoded<U: Unit>(text: &str, write: impl Fn(*mut U)) -> Vec<u32> {
+    let len = text.chars().count();
+    let mut units = vec![U::of(0x5a); len + 16];
+    write(units.as_mut_ptr());
+    let mut numbers: Vec<u32> = units.into_iter().map(Unit::number).collect();
+    assert_eq!(numbers.split_off(len), [0x5a; 16]);
+    numbers
+}
+
+/// Decodes `text` into units that have room for its characters, by each engine.
+fn check_decoding<U: Unit>(text: &str) {
+    let expected: Vec<u32> = text.chars().map(u32::from).collect();
+    for level in [Level::Plain, Level::Fast] {
+        // SAFETY: `decoded` allocates room for all characters.
+        let found = decoded(text, |to: *mut U| run(level, Decode { text, to }));
+        assert_eq!(found, expected, "{text:?}");
+    }
+    let known = Text::new(text.as_bytes()).unwrap();
+    assert_eq!(known.len(), expected.len());
+    // SAFETY: as above.
+    let found = decoded(text, |to: *mut U| unsafe { known.write(to) });
+    assert_eq!(found, expected, "{text:?}");
+}
+
+#[test]
+fn short_strings_are_valid_exactly_if_they_are_utf8() {
+    let edges = [
+        0x00, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec,
+        0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xf7, 0xf8, 0xff,
+    ];
+    let combinations = u32::try_from(edges.len().pow(4)).unwrap();
+    for number in 0..combinations {
+        let digit = |at| edges[number as usize / edges.len().pow(at) % edges.len()];
+        let bytes = [digit(0), digit(1), digit(2), digit(3)];
+        for len in 1..=4 {
+            let bytes = &bytes[..len];
+            match (std::str::from_utf8(bytes), Text::new(bytes)) {
+                (Ok(text), Some(found)) => {
+                    let highest = text.chars().max().map_or(0, u32::from);
+                    assert_eq!(found.len(), text.chars().count());
+                    assert_eq!(width_of(found.most()), width_of(highest));
+                }
+                (Err(_), None) => {}
+                _ => panic!("{bytes:x?}"),
+            }
+        }
+    }
+}
+
+/// How many bytes CPython uses for characters up to `most`; 0 for ASCII.
+fn width_of(most: u32) -> usize {
+    match most {
+        0..=0x7f => 0,
+        0x80..=0xff => 1,
+        0x100..=0xffff => 2,
+        _ => 4,
+    }
+}
+
+#[test]
+fn each_combination_of_lengths_is_decoded() {
+    let samples = [
+        'a',
+        '\u{e9}',
+        '\u{65e5}',
+        '\u{1f980}',
+        '\u{7f}',
+        '\u{7ff}',
+        '\u{ffff}',
+        '\u{10ffff}',
+    ];
+    for number in 0..8_usize.pow(4) {
+        let four: String = (0..4)
+            .map(|at| samples[number / 8_usize.pow(at) % 8])
+            .collect();
+        check_decoding::<u32>(&four.repeat(12));
+    }
+}
+
+proptest! {
+    #[test]
+    fn strings_are_decoded_whatever_their_length(
+        ascii in "[a-z]{0,40}",
+        narrow in "[a-z\u{e9}\u{ff}\u{80}]{0,90}",
+        wide in "[a \u{e9}\u{7ff}\u{800}\u{65e5}\u{d7ff}\u{e000}\u{ffff}]{0,90}",
+        widest in "[a\u{65e5}\u{10000}\u{1f980}\u{10ffff}]{0,60}",
+        invalid: u8,
+        at: prop::sample::Index,
+    ) {
+        check_decoding::<u8>(&format!("{ascii}{narrow}{ascii}"));
+        check_decoding::<u16>(&format!("{ascii}{wide}{ascii}{narrow}"));
+        let all = format!("{ascii}{widest}{narrow}{wide}{ascii}");
+        check_decoding::<u32>(&all);
+        let mut bytes = all.into_bytes();
+        if !bytes.is_empty() {
+            let at = at.index(bytes.len());
+            bytes[at] = invalid;
+            prop_assert_eq!(Text::new(&bytes).is_some(), std::str::from_utf8(&bytes).is_ok());
         }
     }
 }

@@ -9,6 +9,7 @@ use std::ptr::{null_mut, NonNull};
 use std::vec::Drain;
 
 use super::api::{api, Counting, Pointer, Size};
+use crate::simd::Text;
 use crate::typed::{Builder, MAX_DEPTH};
 
 /// A counted reference to an object. Dropping it releases the reference.
@@ -412,7 +413,7 @@ impl Builder for Python {
                 .wide_characters
                 .filter(|_| bytes.len() > LONGEST_CHARACTER)
             {
-                return wide_text(simdutf8::basic::from_utf8(bytes).ok()?, characters);
+                return wide_text(bytes, characters);
             }
             Object::owned((api().PyUnicode_DecodeUTF8)(
                 bytes.as_ptr().cast(),
@@ -598,46 +599,28 @@ unsafe fn entry(dict: &Object, index: usize) -> Option<(Object, Object)> {
 /// The maximum length in bytes of a character in UTF-8.
 const LONGEST_CHARACTER: usize = 4;
 
-/// Returns a string of at least two characters. If some are not ASCII, the characters begin at byte `characters` of the object.
+/// Returns the string of some UTF-8, with at least two characters; `None` if it is not valid. If some characters are not ASCII, they begin at
+/// byte `characters` of the object.
 ///
 /// CPython's own decoder guesses the width of the characters, and copies the string if the guess was wrong.
 ///
 /// # Safety
 ///
 /// See `api`. `characters` must be the offset that [`load`](super::api::load) found.
-unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
-    let (len, highest) = text.bytes().fold((0, 0), |(len, highest), byte| {
-        // Do not count continuation bytes.
-        (len + usize::from(byte & 0xc0 != 0x80), byte.max(highest))
-    });
-    let most = match highest {
-        0..=0x7f => {
-            characters = api().characters;
-            0x7f
-        }
-        // UTF-8 lead bytes up to this value start characters below U+0100; the bytes in the next range start characters below U+10000.
-        0x80..=0xc3 => 0xff,
-        0xc4..=0xef => 0xffff,
-        0xf0.. => 0x10_ffff,
-    };
-    // SAFETY: a new string of `len` characters up to `most` has room for them, at 1, 2 or 4 bytes each, and no other code has it yet.
-    // The characters are aligned as in CPython, and `text` has `len`.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_ptr_alignment)]
-    // No character is above `most`.
+unsafe fn wide_text(text: &[u8], characters: usize) -> Option<Object> {
+    let text = Text::new(text)?;
+    // SAFETY: a new string has room for its characters, and no other code has it yet. CPython aligns the characters, whose number of bytes
+    // depends on the highest.
+    #[allow(clippy::cast_ptr_alignment)]
     unsafe {
-        let string = Object::owned((api().PyUnicode_New)(size(len), most))?;
-        let to = string.pointer().cast::<u8>().add(characters);
-        let text = text.chars().enumerate();
-        match most {
-            0x7f | 0xff => text.for_each(|(index, char)| to.add(index).write(char as u8)),
-            0xffff => {
-                let to = to.cast::<u16>();
-                text.for_each(|(index, char)| to.add(index).write(char as u16));
-            }
-            _ => {
-                let to = to.cast::<u32>();
-                text.for_each(|(index, char)| to.add(index).write(char as u32));
-            }
+        let string = Object::owned((api().PyUnicode_New)(size(text.len()), text.most()))?;
+        let start = string.pointer().cast::<u8>();
+        let wide = start.add(characters);
+        match text.most() {
+            0..=0x7f => text.write(start.add(api().characters)),
+            0x80..=0xff => text.write(wide),
+            0x100..=0xffff => text.write(wide.cast::<u16>()),
+            _ => text.write(wide.cast::<u32>()),
         }
         Some(string)
     }
