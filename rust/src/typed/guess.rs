@@ -36,6 +36,8 @@ pub enum Meant {
 pub struct Tags<'a> {
     /// The type.
     pub tag: &'a [u8],
+    /// The index after the type's closing quote.
+    pub end: usize,
     /// The subtype, if it follows the type.
     pub subtype: Option<&'a [u8]>,
 }
@@ -45,7 +47,8 @@ pub struct Tags<'a> {
 pub fn tags(data: &[u8], at: usize) -> Option<Tags<'_>> {
     let (tag, end) = string(data, at, OPENING)?;
     let subtype = string(data, end, SUBTYPE).map(|(subtype, _)| subtype);
-    Some(Tags { tag, subtype })
+    let end = end + 1;
+    Some(Tags { tag, end, subtype })
 }
 
 #[inline]

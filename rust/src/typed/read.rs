@@ -311,14 +311,15 @@ impl<B: Builder> Reader<B> {
         if let Some(tags) = tags(data, at) {
             let subtype = || tags.subtype.or_else(|| find_tag(data, at, b"subtype"));
             return match self.guesses.meant(&self.plan, tags.tag, subtype) {
-                Meant::Top(top) => self.top(data, at, top),
+                Meant::Top(top) => self.top(data, at, Some(tags.end), top),
                 meant => self.unknown_line(data, at, meant),
             };
         }
         if let Some(top) = self.guesses.guess(data, at) {
             // If the guess was wrong, the code below reads the line again.
             let (stack, wanted, unknown) = (self.stack.len(), self.wanted, self.unknown);
-            if let Some((message, end, seen)) = self.record(data, at, self.plan.tops[top].class, 0)
+            if let Some((message, end, seen)) =
+                self.record(data, at, None, self.plan.tops[top].class, 0)
             {
                 if self.is_certain(top, seen) {
                     return Some((message, end, Some(self.plan.tops[top].class)));
@@ -334,17 +335,18 @@ impl<B: Builder> Reader<B> {
             return self.unknown_line(data, at, meant);
         };
         self.guesses.learn(data, at, top);
-        self.top(data, at, top)
+        self.top(data, at, None, top)
     }
 
     fn top(
         &mut self,
         data: &[u8],
         at: usize,
+        after_tag: Option<usize>,
         top: usize,
     ) -> Option<(B::Value, usize, Option<ClassId>)> {
         let class = self.plan.tops[top].class;
-        let (message, end, _) = self.record(data, at, class, 0)?;
+        let (message, end, _) = self.record(data, at, after_tag, class, 0)?;
         Some((message, end, Some(class)))
     }
 
@@ -412,10 +414,13 @@ impl<B: Builder> Reader<B> {
     // --- objects of a class
 
     /// Reads the object at `at` as a record of a class. Returns the record, the index after the object, and a set bit for each field in it.
+    ///
+    /// If the object begins with the tag of the class, `after_tag` may be the index after it.
     fn record(
         &mut self,
         data: &[u8],
         at: usize,
+        after_tag: Option<usize>,
         id: ClassId,
         depth: usize,
     ) -> Option<(B::Value, usize, u128)> {
@@ -427,7 +432,8 @@ impl<B: Builder> Reader<B> {
                 return None;
             }
         };
-        let (first, required, extra) = (shape.fields.start, shape.required, shape.extra);
+        let fields = shape.fields.clone();
+        let (first, required, extra) = (fields.start, shape.required, shape.extra);
         let base = self.stack.len();
         let mut record = self.builder.begin(&shape.class)?;
         if depth >= MAX_DEPTH {
@@ -438,9 +444,24 @@ impl<B: Builder> Reader<B> {
         let mut before: Option<FieldId> = None;
         let mut expected = self.first[id];
         let mut at = white(data, at + 1);
-        if data.get(at) == Some(&b'}') {
-            at += 1;
-        } else {
+        let mut is_open = data.get(at) != Some(&b'}');
+        let tag = fields
+            .last()
+            .filter(|&tag| self.plan.fields[tag].kind.is_none());
+        if let (Some(end), Some(tag)) = (after_tag, tag) {
+            let index = tag - first;
+            seen[index / 64 % 2] = 1 << (index % 64);
+            before = Some(tag);
+            expected = self.memory[tag].next;
+            at = white(data, end);
+            is_open = match data.get(at)? {
+                b',' => true,
+                b'}' => false,
+                _ => return None,
+            };
+            at = if is_open { white(data, at + 1) } else { at };
+        }
+        if is_open {
             loop {
                 let met = expected
                     .and_then(|field| Some((field, self.plan.fields[field].key.end(data, at)?)));
@@ -482,14 +503,12 @@ impl<B: Builder> Reader<B> {
                 at = white(data, at);
                 match data.get(at)? {
                     b',' => at = white(data, at + 1),
-                    b'}' => {
-                        at += 1;
-                        break;
-                    }
+                    b'}' => break,
                     _ => return None,
                 }
             }
         }
+        at += 1;
         let seen = u128::from(seen[1]) << 64 | u128::from(seen[0]);
         if required & !seen != 0 {
             return None;
@@ -757,17 +776,18 @@ impl<B: Builder> Reader<B> {
     ) -> Option<(B::Value, usize)> {
         let kind: &Kind<B::Value> = &self.plan.kinds[id];
         let record = match kind.classes.as_slice() {
-            [only] => self.record(data, at, only.class, depth),
+            [only] => self.record(data, at, None, only.class, depth),
             members => {
                 let last = self.last[id];
                 if begins(data, at, &members[last].opening) {
-                    self.record(data, at, members[last].class, depth)
+                    let end = at + members[last].opening.len();
+                    self.record(data, at, Some(end), members[last].class, depth)
                 } else {
                     let tag = find_tag(data, at, &kind.tag_key)?;
                     if let Some(index) = members.iter().position(|member| member.tag == tag) {
                         let class = members[index].class;
                         self.last[id] = index;
-                        self.record(data, at, class, depth)
+                        self.record(data, at, None, class, depth)
                     } else {
                         let (class, reason) = kind.unknown.clone()?;
                         return self.unknown_object(data, at, &class, &reason, depth);
