@@ -120,8 +120,7 @@ pub trait Engine: Copy {
     unsafe fn copy_medium(self, text: Ascii<'_>, to: *mut u8) -> bool;
 
     /// Decodes characters of `text`, which is UTF-8, and writes them to `to`. Returns how many bytes and characters it decoded: none, if the
-    /// engine has no vector instructions for it. The caller
-    /// decodes the rest.
+    /// engine has no instructions for it. The caller decodes the rest.
     ///
     /// # Safety
     ///
