@@ -48,6 +48,23 @@ fn values_are_found_in_any_position() {
 }
 
 #[test]
+fn the_form_of_a_value_is_known() {
+    for (value, form) in [
+        ("{}", Form::Object),
+        ("{\"a\":[]}", Form::Object),
+        ("[]", Form::Array),
+        ("[{}]", Form::Array),
+        ("null", Form::Word),
+        ("-1", Form::Word),
+        ("\"{}\"", Form::Plain),
+        ("\"\\n\"", Form::Escaped),
+    ] {
+        let [tag, ..] = walked(&format!("{{\"type\":{value}}}")).unwrap();
+        assert_eq!(tag.form, form, "{value}");
+    }
+}
+
+#[test]
 fn a_non_object_and_a_repeated_key_are_unclear() {
     for text in [
         "",
