@@ -84,6 +84,37 @@ def test_recordings_are_the_same_one_after_another(native: Engine) -> None:
         require_same(load(name).stdout, native, 64 * 1024)
 
 
+def test_most_recorded_lines_are_read_natively(native: Engine) -> None:
+    lines = []
+    for name in names():
+        data = load(name).stdout
+        fed(decoder(native), data, 64 * 1024)
+        lines += [line for line in data.splitlines() if is_json(line)]
+    left = [line for line in lines if native.read_line(line) is None]
+    assert len(left) < len(lines) / 100
+
+
+def is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "character", ["a", "\x7f", "\x80", "\xbf", "é", "ÿ", "Ā", "Ѐ", "€", "\uffff", "𐀀", "😀", "\U0010ffff"]
+)
+def test_text_of_any_characters_is_read_natively(native: Engine, character: str) -> None:
+    fed(decoder(native), b'{"type":"keep_alive"}\n' * 3, 100)
+    for text in (character, character * 2, "ab" + character, character + "ab" * 50, "é" + character * 50):
+        for escaped in (False, True):
+            line = json.dumps({"type": "new", "text": text}, ensure_ascii=escaped)
+            for read in (native.read_line(line), native.read_line(line.encode() + b"\n")):
+                assert read is not None
+                assert read["text"] == text
+
+
 def test_records_of_transcripts_are_the_same() -> None:
     lines = [
         {
