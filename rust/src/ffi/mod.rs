@@ -208,4 +208,10 @@ mod tests {
     fn a_panic_becomes_a_status() {
         assert_eq!(guard(|| panic!("provoked by a test")), CW_ERROR_PANIC);
     }
+
+    #[test]
+    fn without_an_interpreter_there_are_no_functions_for_python() {
+        // SAFETY: without an interpreter, the address is not used.
+        assert_eq!(unsafe { cw_python(8) }, CW_ERROR_UNSUPPORTED);
+    }
 }
