@@ -4,6 +4,7 @@ use super::*;
 use crate::filter::delta::{MAX_BYTES, MAX_DEPTH, MAX_DIGITS};
 use crate::filter::group::MAX_OPEN;
 use crate::filter::pass::is_blank;
+use crate::kinds::template;
 use crate::oracle::lines;
 use crate::oracle::Filter as Model;
 use crate::simd::PAD;
@@ -239,17 +240,23 @@ fn a_line_over_the_limit_is_kept_whatever_its_kind() {
 
 #[test]
 fn a_long_delta_is_not_merged() {
-    for (extra, merged) in [(0, 1), (1, 0)] {
-        let line = delta("a", "x", "1");
-        let text = "x".repeat(MAX_BYTES - line.len() + extra);
-        let data = (delta("a", &text, "1") + "\n").repeat(2);
-        for level in levels() {
-            let mut filter = Filter::new(None, true, level);
-            assert_eq!(
-                out(&mut filter, data.as_bytes(), usize::MAX).len(),
-                2 - merged
-            );
-            assert_eq!(filter.merged, merged as u64);
+    // A line with a long session does not get a template.
+    for session in ["a", &"a".repeat(template::MAX_BYTES)] {
+        for (extra, merged) in [(0, 1), (1, 0)] {
+            let line = delta(session, "x", "1");
+            let text = "x".repeat(MAX_BYTES - line.len() + extra);
+            let data = (delta(session, &text, "1") + "\n").repeat(2);
+            // A filter that only merges does not scan a long line. With names, it scans every line.
+            for only in [None, Some(&["stream_event"][..])] {
+                for level in levels() {
+                    let mut filter = Filter::new(only, true, level);
+                    assert_eq!(
+                        out(&mut filter, data.as_bytes(), usize::MAX).len(),
+                        2 - merged
+                    );
+                    assert_eq!(filter.merged, merged as u64);
+                }
+            }
         }
     }
 }
