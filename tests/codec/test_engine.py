@@ -102,19 +102,6 @@ def is_json(line: bytes) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    "character", ["a", "\x7f", "\x80", "\xbf", "é", "ÿ", "Ā", "Ѐ", "€", "\uffff", "𐀀", "😀", "\U0010ffff"]
-)
-def test_text_of_any_characters_is_read_natively(native: Engine, character: str) -> None:
-    fed(decoder(native), b'{"type":"keep_alive"}\n' * 3, 100)
-    for text in (character, character * 2, "ab" + character, character + "ab" * 50, "é" + character * 50):
-        for escaped in (False, True):
-            line = json.dumps({"type": "new", "text": text}, ensure_ascii=escaped)
-            for read in (native.read_line(line), native.read_line(line.encode() + b"\n")):
-                assert read is not None
-                assert read["text"] == text
-
-
 def test_records_of_transcripts_are_the_same() -> None:
     lines = [
         {
@@ -205,6 +192,7 @@ def test_a_string_is_the_one_that_python_makes(native: Engine, character: str, e
         made = "".join(list(text))
         found = message["text"]
         assert (found, hash(found), sys.getsizeof(found)) == (made, hash(made), sys.getsizeof(made))
+        assert native.read_line(line) == message
 
 
 def test_what_may_be_changed_is_not_shared() -> None:
@@ -249,6 +237,23 @@ def test_planning_may_be_interrupted_at_any_place(native: Engine, at: int) -> No
         pass
     finally:
         sys.settrace(before)
+    require_same(ASSISTANT * 3, native, 4096)
+    assert native.read_line(ASSISTANT) is not None
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_an_interrupt_may_come_right_after_a_change_of_the_plan(native: Engine, turn: int) -> None:
+    change, turns = native._plans._change_plan, itertools.count()
+
+    def interrupted(additions: tuple[Any, ...]) -> bool:
+        changed = change(additions)
+        if next(turns) == turn:
+            raise Interrupted
+        return changed
+
+    native._plans._change_plan = interrupted
+    with pytest.raises(Interrupted):
+        fed(decoder(native), ASSISTANT, 4096)
     require_same(ASSISTANT * 3, native, 4096)
     assert native.read_line(ASSISTANT) is not None
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from types import FrameType
 from typing import Any
 from unittest import mock
 
@@ -22,7 +23,7 @@ from claude_wire import Decoder, HandleError, InvalidLine, InvalidLineError, Kin
 from claude_wire.codec import peek_lines
 from claude_wire.codec.kinds import LONGEST_KNOWN, MAX_KNOWN
 from claude_wire.messages import KeepAlive
-from claude_wire.native.functions import ENGINE_VARIABLE
+from claude_wire.native.functions import ENGINE_VARIABLE, functions_if_any
 
 LINE = b'{"type":"keep_alive"}\n'
 WRONG_ARGUMENTS: tuple[tuple[tuple[Any, ...], dict[str, Any]], ...] = (
@@ -83,6 +84,28 @@ def test_decode_is_a_function_like_any_other() -> None:
 
 class Text(str):
     __slots__ = ()
+
+
+@pytest.mark.skipif(not functions_if_any(), reason="msgspec decodes here")
+def test_a_usual_line_is_read_without_calls_of_python() -> None:
+    decoder = Decoder()
+    for read in (decode, peek, decoder.feed):
+        read(LINE)
+    calls: list[str] = []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            calls.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        decode(LINE)
+        decoder.feed(LINE)
+        peek(LINE)
+    finally:
+        sys.setprofile(before)
+    assert not calls
 
 
 def test_peek_is_a_function_like_any_other() -> None:
