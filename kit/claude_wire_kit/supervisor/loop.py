@@ -13,7 +13,7 @@ import selectors
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike
@@ -32,7 +32,8 @@ class SupervisorLoop(asyncio.SelectorEventLoop):
     def add_reader(
         self, fd: FileDescriptorLike, callback: Callable[[Unpack[_Arguments]], Any], *args: Unpack[_Arguments]
     ) -> None:
-        self._direct.add(_number(fd), partial(callback, *args) if args else callback)
+        reader = partial(callback, *args) if args else cast("Callable[[], Any]", callback)
+        self._direct.add(_number(fd), reader)
 
     def remove_reader(self, fd: FileDescriptorLike) -> bool:
         return self._direct.remove(_number(fd))
