@@ -218,9 +218,17 @@ def test_text_of_made_traffic(contest: Contest, variation: str) -> None:
 @pytest.mark.parametrize("sessions", [1, 2])
 @pytest.mark.parametrize("variation", ["ASCII", "CJK", "spaces and escapes as Python writes them"])
 def test_text_of_made_deltas(contest: Contest, variation: str, sessions: int) -> None:
-    """``coalesce=True`` for generated deltas alone: of one session, or of two that take turns at random."""
+    """``coalesce=True`` for deltas alone, about 20 in a block: of one session, or of two that take turns at random."""
     data = workloads.made(variation, sessions=sessions, deltas_only=True)
     made_text(contest, f"deltas of {sessions} session{'s' * (sessions > 1)}, {variation}", data, claim=4)
+
+
+@pytest.mark.parametrize("sessions", [1, 2])
+@pytest.mark.parametrize(("text", "words"), [("ascii", "words with escapes"), ("cjk", "CJK")])
+def test_text_of_long_answers(contest: Contest, text: str, words: str, sessions: int) -> None:
+    """``coalesce=True`` for answers of 400 deltas: of one session, or of two in turn."""
+    name = f"long answers, {words}" + ", two sessions in turn" * (sessions > 1)
+    made_text(contest, name, workloads.answers(text, sessions), claim=4)
 
 
 def compare(contest: Contest, name: str, lines: int, streams: list[list[bytes]], claim: float = 1.05) -> None:

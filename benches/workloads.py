@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
@@ -141,6 +142,31 @@ def made(variation: str, *, sessions: int = 3, deltas_only: bool = False) -> byt
     options = VARIATIONS[variation] | {"sessions": sessions, "deltas_only": deltas_only}
     found = traffic.traffic(7, lines=DIFFERENT, halves=False, **options)
     return b"".join(line for line in lines(found) if b'"uuid"' in line)
+
+
+@cache
+def answers(text: str, sessions: int) -> bytes:
+    """Return 8,000 text deltas of answers of 400 deltas. If there are several sessions, their lines alternate."""
+    rng = random.Random(5)
+
+    def uuid() -> str:
+        return str(UUID(int=rng.getrandbits(128), version=4))
+
+    ids = [uuid() for _ in range(sessions)]
+    found: list[bytes] = []
+    for index in range(8_000):
+        delta = {"type": "text_delta", "text": " ".join(rng.choices(traffic.WORDS[text], k=3))}
+        session = index % sessions
+        line = {
+            "type": "stream_event",
+            "event": {"type": "content_block_delta", "index": 0, "delta": delta},
+            "session_id": ids[session],
+            "parent_tool_use_id": None,
+            "uuid": uuid(),
+            "api_message_id": f"msg_{session}{index // (400 * sessions):023}",
+        }
+        found.append(traffic.dumps(line, "compact") + b"\n")
+    return b"".join(found)
 
 
 def lines(data: bytes) -> list[bytes]:
