@@ -26,7 +26,7 @@ use std::arch::x86_64::{
 };
 
 use super::plain::last_special;
-use super::utf8::{SHUFFLES, STEPS, WINDOW};
+use super::steps::{SHUFFLES, STEPS, WINDOW};
 use super::{escape_len, Ascii, Engine, Operation, Plain, Unit};
 
 /// Proves that the processor has AVX2. Only [`super::run_avx2`] creates a value of this type.

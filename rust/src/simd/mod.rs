@@ -32,6 +32,8 @@ mod avx2;
 mod output;
 mod plain;
 mod short;
+#[cfg(target_arch = "x86_64")]
+mod steps;
 mod utf8;
 
 pub use output::{Ascii, Few, Output, Pen, Prefix, Unit, Words};
