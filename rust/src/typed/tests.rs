@@ -220,6 +220,71 @@ fn a_class_by_subtype_is_found_wherever_its_tags_are() {
 }
 
 #[test]
+fn a_tag_before_the_other_keys_is_read_once() {
+    let stop = record(
+        "Event",
+        vec![
+            record("Stop", vec![Plain::Default]),
+            Plain::Default,
+            Plain::Default,
+        ],
+    );
+    let line = |event: &str, rest: &str| format!(r#"{{"type":"event","event":{event}{rest}}}"#);
+    let event = r#"{"type":"stop"}"#;
+    assert_eq!(message(&line(event, "")), stop);
+    assert_eq!(
+        message(r#"{"type":"event" , "event":{"type":"stop" } }"#),
+        stop
+    );
+    for (event, rest) in [
+        (event, r#","type":"event""#),
+        (event, ","),
+        (event, r#""session_id":"s""#),
+        (r#"{"type":"stop","type":"stop"}"#, ""),
+        (r#"{"type":"stop",}"#, ""),
+        (r#"{"type":"stop"]"#, ""),
+        (r#"{"type":"delta"}"#, ""),
+    ] {
+        assert_eq!(
+            one(&line(event, rest)),
+            Line::FallsThrough,
+            "{event} {rest}"
+        );
+    }
+    assert_eq!(
+        one(r#"{"type":"event"}"#),
+        Line::FallsThrough,
+        "a required key is absent"
+    );
+}
+
+#[test]
+fn a_type_that_is_not_the_tag_of_its_class_is_kept() {
+    for tag_key in [None, Some("kind")] {
+        let mut reader = Reader::new(Values::default());
+        reader.change_plan(|plan| {
+            plan.fields.push(field("text", Some(ANY), 0));
+            plan.fields.extend(tag_key.map(|key| field(key, None, 0)));
+            plan.classes.push(Class::Planned(Shape {
+                class: ("Turn", 1),
+                fields: 0..plan.fields.len(),
+                required: 0,
+                tag: b"turn".to_vec(),
+                extra: Some(1),
+            }));
+            plan.tops = vec![Top {
+                tag: b"turn".to_vec(),
+                subtype: None,
+                class: 0,
+            }];
+        });
+        let line = b"{\"type\":\"turn\",\"text\":\"a\"}\n";
+        let turn = record_with("Turn", vec![word("a")], dict([("type", word("turn"))]));
+        assert_eq!(read(&mut reader, line), [Line::Message(turn, false)]);
+    }
+}
+
+#[test]
 fn an_object_without_a_class_is_unknown() {
     let unknown = |kind: &str, reason: &str, key: &str, value: &str| {
         Plain::Unknown(
