@@ -563,26 +563,27 @@ impl Engine for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn decode<U: Unit>(self, text: &[u8], to: *mut U) -> (usize, usize) {
-        /// How many bytes after a block a step may load.
+    unsafe fn decode<U: Unit>(self, text: &str, to: *mut U) -> (usize, usize) {
+        /// The number of bytes after a block that its last step may load.
         const AFTER: usize = LANES - WINDOW;
+        let text = text.as_bytes();
         let (mut at, mut count) = (0, 0);
         while let Some(block) = chunk(text, at).filter(|_| at + WIDTH + AFTER <= text.len()) {
-            // SAFETY: a value of `Avx2` proves that the processor has AVX2. Each step loads 16 bytes of the text: the last one in a block
-            // begins 12 bytes before its end. So at least four characters are left for a step that writes four units, and 12 for one that
-            // writes 12.
+            // SAFETY: a value of `Avx2` proves that the processor has AVX2. The last step in a block begins at most 20 bytes after the
+            // block's start, so its 16 bytes are within the text (checked above). These bytes begin with at least four characters that are
+            // not written yet, or with 12 ASCII characters, so `to` has room for as many units as the step writes.
             unsafe {
                 let starts = _mm256_cmpgt_epi8(load(self, block), _mm256_set1_epi8(-65));
+                // A character ends before the next one starts. The last bit is always 0: the next block decodes a character that ends there.
                 let mut ends = mask(self, starts) >> 1;
-                let mut used = 0;
-                while used <= WIDTH - WINDOW {
-                    let bytes = _mm_loadu_si128(block.as_ptr().add(used).cast());
+                let block_end = at + WIDTH;
+                while at <= block_end - WINDOW {
+                    let bytes = _mm_loadu_si128(text.as_ptr().add(at).cast());
                     let (bytes, units) = decode_step(self, bytes, ends, to.add(count));
-                    used += bytes;
+                    at += bytes;
                     ends >>= bytes;
                     count += units;
                 }
-                at += used;
             }
         }
         (at, count)

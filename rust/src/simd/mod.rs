@@ -121,14 +121,14 @@ pub trait Engine: Copy {
     /// `to` must have room for the string.
     unsafe fn copy_medium(self, text: Ascii<'_>, to: *mut u8) -> bool;
 
-    /// Decodes characters of `text`, which is UTF-8, and writes them to `to`. Returns how many bytes and characters it decoded: none, if the
+    /// Decodes the first characters of `text`, and writes them to `to`. Returns how many bytes and how many characters it decoded: 0 if the
     /// engine has no instructions for it. The caller decodes the rest.
     ///
     /// # Safety
     ///
     /// `to` must have room for all characters of `text`, and a unit must have room for each of them.
     #[inline(always)]
-    unsafe fn decode<U: Unit>(self, text: &[u8], to: *mut U) -> (usize, usize) {
+    unsafe fn decode<U: Unit>(self, text: &str, to: *mut U) -> (usize, usize) {
         let _ = (text, to);
         (0, 0)
     }

@@ -39,7 +39,8 @@ pub static STEPS: [Step; 1 << WINDOW] = {
     let mut steps = [none; 1 << WINDOW];
     let mut mask = 0;
     while mask < steps.len() {
-        let step = &mut steps[mask];
+        // A mutable reference to the step would need Rust 1.83.
+        let mut step = none;
         let (mut at, mut unit) = (0, 1);
         while at < WINDOW && (step.characters as usize) < LANES {
             if mask >> at & 1 == 1 {
@@ -58,6 +59,7 @@ pub static STEPS: [Step; 1 << WINDOW] = {
             }
             at += 1;
         }
+        steps[mask] = step;
         mask += 1;
     }
     steps

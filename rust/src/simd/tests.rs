@@ -244,7 +244,9 @@ fn check_decoding<U: Unit>(text: &str) {
     let expected: Vec<u32> = text.chars().map(u32::from).collect();
     for level in [Level::Plain, Level::Fast] {
         // SAFETY: `decoded` allocates room for all characters.
-        let found = decoded(text, |to: *mut U| run(level, Decode { text, to }));
+        let found = decoded(text, |to: *mut U| {
+            run(level, unsafe { Decode::new(text, to) });
+        });
         assert_eq!(found, expected, "{text:?}");
     }
     let known = Text::new(text.as_bytes()).unwrap();

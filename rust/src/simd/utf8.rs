@@ -118,7 +118,7 @@ impl<'a> Text<'a> {
                         to.add(index).write(U::of(character));
                     }
                 }
-                Self::Long(text, ..) => run(Level::Fast, Decode { text, to }),
+                Self::Long(text, ..) => run(Level::Fast, Decode::new(text, to)),
             }
         }
     }
@@ -129,10 +129,20 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// Writes the characters of `text` to `to`, which has room for them.
+/// The [`Operation`] that writes the characters of a string.
 pub(super) struct Decode<'a, U> {
-    pub text: &'a str,
-    pub to: *mut U,
+    text: &'a str,
+    to: *mut U,
+}
+
+impl<'a, U: Unit> Decode<'a, U> {
+    /// # Safety
+    ///
+    /// Until the operation has run, `to` must have room for all characters of `text`, and a unit must have room for each of them.
+    #[inline(always)]
+    pub(super) unsafe fn new(text: &'a str, to: *mut U) -> Self {
+        Self { text, to }
+    }
 }
 
 impl<U: Unit> Operation for Decode<'_, U> {
@@ -140,11 +150,12 @@ impl<U: Unit> Operation for Decode<'_, U> {
 
     #[inline(always)]
     fn run<E: Engine>(self, engine: E) {
-        // SAFETY: `to` has room for all characters of `text`.
+        let Self { text, to } = self;
+        // SAFETY: the caller of `new` guarantees room for all characters of `text`.
         unsafe {
-            let (bytes, characters) = engine.decode(self.text.as_bytes(), self.to);
-            let rest = self.text[bytes..].chars().enumerate();
-            rest.for_each(|(index, it)| self.to.add(characters + index).write(U::of(it.into())));
+            let (bytes, characters) = engine.decode(text, to);
+            let rest = text[bytes..].chars().enumerate();
+            rest.for_each(|(index, it)| to.add(characters + index).write(U::of(it.into())));
         }
     }
 }
