@@ -245,11 +245,11 @@ class ManagedSession:
             return
         wanted = not self.journal.is_blocked and not self.ledger.is_full
         if wanted and self._source is None:
-            self._source = child.stdout
             self._loop.add_reader(child.stdout, self._on_output)
+            self._source = child.stdout
         elif not wanted and self._source is not None:
-            self._source = None
             self._loop.remove_reader(child.stdout)
+            self._source = None
 
     def _on_output(self) -> None:
         assert self._source is not None
