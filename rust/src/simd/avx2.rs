@@ -29,14 +29,15 @@ use super::plain::last_special;
 use super::steps::{SHUFFLES, STEPS, WINDOW};
 use super::{escape_len, Ascii, Engine, Operation, Plain, Unit};
 
-/// Proves that the processor has AVX2. Only [`super::run_avx2`] creates a value of this type.
+/// Proves that the processor has AVX2, and the other features that [`super::run_avx2`] requires. Only this function creates a value of this
+/// type.
 #[derive(Clone, Copy, Debug)]
 pub struct Avx2(());
 
 impl Avx2 {
     /// # Safety
     ///
-    /// The processor must have AVX2.
+    /// The processor must have all features that [`super::run_avx2`] requires.
     #[inline(always)]
     pub unsafe fn new() -> Self {
         Self(())
@@ -591,7 +592,7 @@ impl Engine for Avx2 {
 
     #[inline(always)]
     fn call<O: Operation>(self, operation: O) -> O::Output {
-        // SAFETY: `run_avx2` made `self` on this processor, so the processor has all instructions that it requires.
+        // SAFETY: a value of `Avx2` proves that the processor has all features that `run_avx2` requires.
         unsafe { super::run_avx2(operation) }
     }
 }

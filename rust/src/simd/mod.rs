@@ -106,19 +106,19 @@ pub trait Engine: Copy {
     /// `to` must have room for these bytes.
     unsafe fn copy<const UTF8: bool>(self, data: &[u8], at: usize, to: *mut u8) -> Option<u64>;
 
-    /// Copies a string of at most 32 bytes to `to`. Returns false if the string has a byte that a JSON string must escape. The function may
-    /// write 16 bytes, even if the string is shorter.
+    /// Copies a short string to `to`. Returns false if the string has a byte that a JSON string must escape.
     ///
     /// # Safety
     ///
-    /// `to` must have room for these bytes.
+    /// The string must have at most 32 bytes. `to` must have room for the string, and for 16 bytes, because the function writes 16 bytes even
+    /// if the string is shorter.
     unsafe fn copy_short(self, text: Ascii<'_>, to: *mut u8) -> bool;
 
-    /// Does the same as [`copy_short`](Self::copy_short) for a string of 33 to 95 bytes. The function writes only the string.
+    /// Does the same as [`copy_short`](Self::copy_short) for a longer string.
     ///
     /// # Safety
     ///
-    /// `to` must have room for the string.
+    /// The string must have 33 to 95 bytes, and `to` must have room for it.
     unsafe fn copy_medium(self, text: Ascii<'_>, to: *mut u8) -> bool;
 
     /// Decodes the first characters of `text`, and writes them to `to`. Returns how many bytes and how many characters it decoded: 0 if the

@@ -351,7 +351,7 @@ pub struct Pen<'o> {
 }
 
 impl Pen<'_> {
-    /// Keeps the bytes that were written. If the pen is dropped instead, the output stays unchanged.
+    /// Keeps the bytes that were written. If the pen is dropped instead, the output may have some of them: [`Output::truncate`] removes them.
     #[inline(always)]
     pub fn end(self) {
         self.out.at = self.to;
@@ -474,7 +474,8 @@ impl Pen<'_> {
         text: Ascii<'_>,
     ) -> Option<Self> {
         let pen = before.quote(self)?;
-        // SAFETY: there are `ROOM` free bytes: for what `copy_short`, `copy_medium` and `escape_from` require, and the last quote.
+        // SAFETY: there are `ROOM` free bytes: enough for `copy_short`, `copy_medium` and `escape_from`, and the last quote. The conditions
+        // on `len` are those of the two functions.
         unsafe {
             let len = text.text().len();
             let is_plain = if len <= SHORT {

@@ -87,11 +87,13 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns a number that needs as many bytes as the highest character: 0x7f, or from 0x80 to 0xff, or from 0x100 to 0xffff, or more.
+    /// Returns a number in the same range as the highest character. The ranges end at 0x7f, 0xff, 0xffff and 0x10ffff: for each, CPython
+    /// stores the characters of a string in another form.
     #[inline]
     #[must_use]
     pub fn most(&self) -> u32 {
         match *self {
+            // A bitwise or is in the same range as the highest character, but may exceed the last range.
             Self::Short(_, _, all) => all.min(0x10_ffff),
             Self::Long(_, _, highest) => match highest {
                 0..=0x7f => 0x7f,
