@@ -299,7 +299,8 @@ unsafe fn decode_step<U: Unit>(_: Avx2, bytes: __m128i, ends: u32, to: *mut U) -
         let step = STEPS[(ends & ALL) as usize];
         let shuffle = &SHUFFLES[usize::from(step.shuffle)];
         let lanes = _mm_shuffle_epi8(bytes, _mm_loadu_si128(shuffle.as_ptr().cast()));
-        // The first byte of three is 1110xxxx. Bit 6 of a third byte from the end is set only there; clear bit 5, which is also set.
+        // Clear the mark of a first byte of three, 1110xxxx: its bit 5 is where a byte that continues a character has data. The third byte
+        // from the end has bit 6 only if it is such a first byte.
         let marks = _mm_and_si128(lanes, _mm_set1_epi32(0x40_0000));
         let lanes = _mm_xor_si128(lanes, _mm_srli_epi32(marks, 1));
         let bits = |mask| _mm_and_si128(lanes, _mm_set1_epi32(mask));

@@ -277,7 +277,7 @@ impl Default for Output {
 }
 
 impl Output {
-    /// Sets the three pointers after the memory moved or changed its size. The first `len` bytes must be written.
+    /// Sets the pointers and the limit after the memory moved or changed its size. The first `len` bytes must be written.
     fn point(&mut self, len: usize) {
         self.start = self.memory.as_mut_ptr();
         // SAFETY: `len` bytes are written, so `len` is at most the capacity, which is the size of the memory.

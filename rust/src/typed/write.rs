@@ -6,7 +6,8 @@
 //! surrogate: the caller encodes such a message with msgspec.
 //!
 //! Most of the time is spent on short strings, and a processor with AVX2 copies and checks a string of up to 16 bytes with half of the
-//! instructions. So the whole writer is compiled for each [`Engine`]: containers, which contain each other, are [`Operation`]s.
+//! instructions. So the whole writer is compiled for each [`Engine`]. Records, dicts and lists contain each other, so the functions that
+//! write them call themselves and cannot be inlined: [`Engine::call`] calls each as an [`Operation`].
 
 #![allow(clippy::inline_always)] // The functions run for every value, and most write only a few bytes.
 
@@ -36,8 +37,8 @@ pub trait Source<'a> {
     fn look(&self, value: Self::Value) -> Seen<Self::Value>;
     /// Returns a string that is not ASCII; `None` if the caller must write the line.
     fn text(&self, value: Self::Value) -> Option<Text<'a>>;
-    /// Returns a function that returns an ASCII string; `None` for any other value. A loop gets the function once, so that what it needs
-    /// stays in registers.
+    /// Returns a function that takes a value, and returns the value's text if it is an ASCII string, else `None`. A loop gets the function
+    /// before it begins, so that what the function needs stays in registers.
     fn ascii(&self) -> impl Fn(Self::Value) -> Option<Ascii<'a>> + Copy;
     /// Returns the shape of a record, or `None` if its class has none, or if the value is not a record.
     fn shape(&self, record: Self::Value) -> Option<usize>;
@@ -169,7 +170,8 @@ impl<F> Shape<F> {
 
 /// The dict keys that were written last, in their written form.
 struct Keys<K> {
-    /// The keys, in pairs of neighbors. [`Keys::place`] is the index of a key that was stored last, or its neighbor's.
+    /// The keys. Places 0 and 1 are neighbors, and so are 2 and 3, and so on. A key is at its [place](Keys::place) or at the neighbor of its
+    /// place.
     all: Box<[Key<K>; KEYS]>,
 }
 
@@ -211,7 +213,7 @@ impl<K> Keys<K> {
         })
     }
 
-    /// Stores each of these keys at its index. The key that was there replaces its neighbor.
+    /// Stores each of these keys at its place. The previous key there moves to the neighbor, whose previous key is removed.
     #[cold]
     fn add(&mut self, keys: impl Iterator<Item = Key<K>>) {
         for key in keys {
@@ -223,7 +225,7 @@ impl<K> Keys<K> {
         }
     }
 
-    /// Returns the index at which a key is stored.
+    /// Returns the index at which a new key is stored.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // The place is below KEYS.
     fn place(identity: u64) -> usize {
@@ -241,7 +243,7 @@ pub struct Writer<S, F, K> {
     /// The keys that are stored after the line, at most [`KEYS`].
     new_keys: Vec<Key<K>>,
     out: Output,
-    /// Which instructions of the processor to use.
+    /// Which instructions of the processor to use. Only tests change this.
     level: Level,
 }
 
@@ -402,7 +404,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         }
     }
 
-    /// Writes a value.
+    /// Writes a value, without text before it.
     #[inline(always)]
     fn bare<'o, E: Engine>(
         &mut self,
@@ -557,7 +559,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         close(pen, start, b'{', b'}')
     }
 
-    /// Writes a key, and remembers it if it is short.
+    /// Writes a key. If the key is short and not stored yet, adds it to the keys that are stored after the line.
     #[inline(never)]
     fn new_key<'o>(&mut self, pen: Pen<'o>, key: S::Value) -> Option<Pen<'o>> {
         let identity = self.source.identity(key);
