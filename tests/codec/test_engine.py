@@ -159,8 +159,16 @@ class Fresh(Odd, frozen=True, tag="fresh"):
     name: str = msgspec.field(default_factory=lambda: str(time.monotonic_ns()))
 
 
-def odd() -> Engine:
-    lines = Decoder(Odd)._lines
+class OtherTag(Family, frozen=True):
+    """The base of a class whose tag is not the type of its lines."""
+
+
+class Turn(OtherTag, frozen=True, tag_field="kind", tag="turn"):
+    text: str = ""
+
+
+def odd(family: type[Family] = Odd) -> Engine:
+    lines = Decoder(family)._lines
     assert isinstance(lines, TypedLines)
     return Engine(lines._vocabulary, functions())
 
@@ -177,6 +185,13 @@ def test_what_has_no_plan_is_decoded_by_msgspec(line: bytes) -> None:
     native = odd()
     for _ in range(3):
         require_same((line + b"\n") * 3, native, 4096, Odd)
+
+
+@pytest.mark.parametrize("keys", [b"", b'"kind":"turn",', b'"kind":"other",'])
+def test_the_type_of_a_line_is_kept_if_it_is_not_the_tag_of_its_class(keys: bytes) -> None:
+    native = odd(OtherTag)
+    for line in (b'{"type":"turn",%b"text":"x"}\n' % keys, b'{%b"text":"x","type":"turn"}\n' % keys):
+        require_same(line * 3, native, 4096, OtherTag)
 
 
 @pytest.mark.parametrize("character", ["a", "\x7f", "\x80", "é", "ÿ", "Ā", "日", "\uffff", "\U00010000", "\U0010ffff"])

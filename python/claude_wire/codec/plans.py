@@ -66,6 +66,8 @@ class Plans:
         ]
         for tag, classes in vocabulary.by_subtype.items():
             tops += [(tag.encode(), name.encode(), self._class(cls)) for name, cls in classes.items()]
+        # The classes of lines have the first numbers.
+        self._line_classes = len(self._by_id)
         open_types = tuple(tag.encode() for tag in vocabulary.others)
         self._change((), tuple(tops), open_types, (UnknownMessage, "unknown type", "unknown subtype"))
 
@@ -118,6 +120,9 @@ class Plans:
             raise Unplannable
         # Messages share values, so the class must be frozen. The reader compares only tags that are strings.
         if not config.frozen or not isinstance(config.tag, str | None):
+            raise Unplannable
+        # The reader chooses the class of a line by its type, and does not read the type again.
+        if self._class(cls) < self._line_classes and config.tag_field != "type":
             raise Unplannable
         words = cls.__basicsize__ // WORD_BYTES
         slots = slots_of_fields(cls, self._slots_of)

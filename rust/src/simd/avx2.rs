@@ -578,14 +578,17 @@ impl Engine for Avx2 {
                 let starts = _mm256_cmpgt_epi8(load(self, block), _mm256_set1_epi8(-65));
                 // A character ends before the next one starts. The last bit is always 0: the next block decodes a character that ends there.
                 let mut ends = mask(self, starts) >> 1;
-                let block_end = at + WIDTH;
-                while at <= block_end - WINDOW {
-                    let bytes = _mm_loadu_si128(text.as_ptr().add(at).cast());
+                // A pointer from `block` must not be used to load the bytes after it.
+                let start = text.as_ptr().add(at);
+                let mut used = 0;
+                while used <= WIDTH - WINDOW {
+                    let bytes = _mm_loadu_si128(start.add(used).cast());
                     let (bytes, units) = decode_step(self, bytes, ends, to.add(count));
-                    at += bytes;
+                    used += bytes;
                     ends >>= bytes;
                     count += units;
                 }
+                at += used;
             }
         }
         (at, count)

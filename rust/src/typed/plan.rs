@@ -105,7 +105,7 @@ pub struct Top {
     pub tag: Vec<u8>,
     /// The value of `subtype`, if the type has several classes.
     pub subtype: Option<Vec<u8>>,
-    /// Its class.
+    /// Its class. If the class has a tag, the tag is the type.
     pub class: ClassId,
 }
 

@@ -415,7 +415,7 @@ impl<B: Builder> Reader<B> {
 
     /// Reads the object at `at` as a record of a class. Returns the record, the index after the object, and a set bit for each field in it.
     ///
-    /// If the object begins with a key whose value is the tag of the class, `after_tag` may be the index after this value.
+    /// If the object begins with the tag of the class, `after_tag` may be the index after it.
     fn record(
         &mut self,
         data: &[u8],
@@ -445,13 +445,10 @@ impl<B: Builder> Reader<B> {
         let mut expected = self.first[id];
         let mut at = white(data, at + 1);
         let mut is_open = data.get(at) != Some(&b'}');
-        let after_tag = after_tag.and_then(|end| {
-            // The line's `type` is not the tag of a class whose tag has another key.
-            let tag = fields.last()?;
-            let field = &self.plan.fields[tag];
-            (field.kind.is_none() && field.key.end(data, at).is_some()).then_some((tag, end))
-        });
-        if let Some((tag, end)) = after_tag {
+        let tag = fields
+            .last()
+            .filter(|&tag| self.plan.fields[tag].kind.is_none());
+        if let (Some(end), Some(tag)) = (after_tag, tag) {
             let index = tag - first;
             seen[index / 64 % 2] = 1 << (index % 64);
             before = Some(tag);

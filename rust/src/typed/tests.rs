@@ -259,29 +259,26 @@ fn a_tag_before_the_other_keys_is_read_once() {
 }
 
 #[test]
-fn a_type_that_is_not_the_tag_of_its_class_is_kept() {
-    for tag_key in [None, Some("kind")] {
-        let mut reader = Reader::new(Values::default());
-        reader.change_plan(|plan| {
-            plan.fields.push(field("text", Some(ANY), 0));
-            plan.fields.extend(tag_key.map(|key| field(key, None, 0)));
-            plan.classes.push(Class::Planned(Shape {
-                class: ("Turn", 1),
-                fields: 0..plan.fields.len(),
-                required: 0,
-                tag: b"turn".to_vec(),
-                extra: Some(1),
-            }));
-            plan.tops = vec![Top {
-                tag: b"turn".to_vec(),
-                subtype: None,
-                class: 0,
-            }];
-        });
-        let line = b"{\"type\":\"turn\",\"text\":\"a\"}\n";
-        let turn = record_with("Turn", vec![word("a")], dict([("type", word("turn"))]));
-        assert_eq!(read(&mut reader, line), [Line::Message(turn, false)]);
-    }
+fn the_type_of_a_class_without_a_tag_is_a_key_like_any_other() {
+    let mut reader = Reader::new(Values::default());
+    reader.change_plan(|plan| {
+        plan.fields.push(field("text", Some(ANY), 0));
+        plan.classes.push(Class::Planned(Shape {
+            class: ("Turn", 1),
+            fields: 0..1,
+            required: 0,
+            tag: Vec::new(),
+            extra: Some(1),
+        }));
+        plan.tops = vec![Top {
+            tag: b"turn".to_vec(),
+            subtype: None,
+            class: 0,
+        }];
+    });
+    let line = b"{\"type\":\"turn\",\"text\":\"a\"}\n";
+    let turn = record_with("Turn", vec![word("a")], dict([("type", word("turn"))]));
+    assert_eq!(read(&mut reader, line), [Line::Message(turn, false)]);
 }
 
 #[test]
