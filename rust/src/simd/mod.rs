@@ -39,7 +39,7 @@ mod utf8;
 pub use output::{Ascii, Few, Output, Pen, Prefix, Unit, Words};
 pub use plain::Plain;
 pub use short::{begins, copy_plain, difference, escape_len, string_end, Ahead, Key, PAD};
-pub use utf8::Text;
+pub use utf8::Utf8;
 
 /// Which instructions of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

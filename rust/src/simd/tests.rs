@@ -249,7 +249,7 @@ fn check_decoding<U: Unit>(text: &str) {
         });
         assert_eq!(found, expected, "{text:?}");
     }
-    let known = Text::new(text.as_bytes()).unwrap();
+    let known = Utf8::new(text.as_bytes()).unwrap();
     assert_eq!(known.len(), expected.len());
     // SAFETY: as above.
     let found = decoded(text, |to: *mut U| unsafe { known.write(to) });
@@ -268,7 +268,7 @@ fn short_strings_are_valid_exactly_if_they_are_utf8() {
         let bytes = [digit(0), digit(1), digit(2), digit(3)];
         for len in 1..=4 {
             let bytes = &bytes[..len];
-            match (std::str::from_utf8(bytes), Text::new(bytes)) {
+            match (std::str::from_utf8(bytes), Utf8::new(bytes)) {
                 (Ok(text), Some(found)) => {
                     let highest = text.chars().max().map_or(0, u32::from);
                     assert_eq!(found.len(), text.chars().count());
@@ -329,7 +329,7 @@ proptest! {
         if !bytes.is_empty() {
             let at = at.index(bytes.len());
             bytes[at] = invalid;
-            prop_assert_eq!(Text::new(&bytes).is_some(), std::str::from_utf8(&bytes).is_ok());
+            prop_assert_eq!(Utf8::new(&bytes).is_some(), std::str::from_utf8(&bytes).is_ok());
         }
     }
 }

@@ -10,14 +10,14 @@ use super::{run, Engine, Level, Operation};
 const SHORT: usize = 32;
 
 /// A valid string.
-pub enum Text<'a> {
+pub enum Utf8<'a> {
     /// A short string. Its characters, their number, and all of them joined by a bitwise or.
     Short([u32; SHORT], usize, u32),
     /// A long string, its number of characters, and its highest byte.
     Long(&'a str, usize, u8),
 }
 
-impl<'a> Text<'a> {
+impl<'a> Utf8<'a> {
     /// Checks a string; returns `None` if it is not UTF-8.
     #[inline]
     #[must_use]

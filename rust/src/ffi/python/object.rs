@@ -9,7 +9,7 @@ use std::ptr::{null_mut, NonNull};
 use std::vec::Drain;
 
 use super::api::{api, Counting, Pointer, Size};
-use crate::simd::Text;
+use crate::simd::Utf8;
 use crate::typed::{Builder, MAX_DEPTH};
 
 /// A counted reference to an object. Dropping it releases the reference.
@@ -608,7 +608,7 @@ const LONGEST_CHARACTER: usize = 4;
 ///
 /// See `api`. `characters` must be the offset that [`load`](super::api::load) found.
 unsafe fn wide_text(text: &[u8], characters: usize) -> Option<Object> {
-    let text = Text::new(text)?;
+    let text = Utf8::new(text)?;
     // SAFETY: a new string has room for its characters, and no other code has it yet. CPython aligns the characters, whose number of bytes
     // depends on the highest.
     #[allow(clippy::cast_ptr_alignment)]
