@@ -79,8 +79,8 @@ fn special_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
 /// The half of a vector.
 const HALF: usize = WIDTH / 2;
 
-/// How [`_mm_shuffle_epi8`] moves the bytes of a vector: the 16 numbers from index n on move them n bytes towards the start, and write zeros
-/// after them.
+/// Shuffles for [`_mm_shuffle_epi8`]: the 16 bytes from index n on are the shuffle that moves a vector down by n bytes, towards byte 0, and
+/// fills the rest with zeros.
 static ORDER: [u8; 32] = {
     let mut order = [0x80; 32];
     let mut at = 0;
@@ -264,12 +264,12 @@ fn parity(mut bits: u64) -> u64 {
 /// The number of bytes in a vector of four lanes.
 const LANES: usize = 16;
 
-/// Writes the first characters of `bytes` to `to`. The low bits of `ends` say at which bytes they end. Returns how many bytes it decoded, and
-/// how many characters.
+/// Decodes the next characters of `bytes` and writes them to `to`: up to four, or 12 if the next 12 bytes are ASCII. Bit i of `ends` is set if
+/// byte i is the last byte of a character. Returns how many bytes and how many characters it decoded.
 ///
 /// # Safety
 ///
-/// `to` must have room for four units, and for 12 if 12 characters are ASCII. A unit must have room for each character.
+/// `to` must have room for four units, or for 12 if the next 12 bytes are ASCII. A unit must have room for each character.
 #[inline(always)]
 unsafe fn decode_step<U: Unit>(_: Avx2, bytes: __m128i, ends: u32, to: *mut U) -> (usize, usize) {
     const ALL: u32 = (1 << WINDOW) - 1;

@@ -392,7 +392,7 @@ impl Pen<'_> {
         Some(self)
     }
 
-    /// Makes room for [`SLACK`] bytes. This is faster than [`reserve`](Self::reserve).
+    /// Ensures that at least [`SLACK`] bytes are free. This is faster than [`reserve`](Self::reserve), because the number is a constant.
     #[inline(always)]
     fn reserve_slack(self) -> Option<Self> {
         if self.to as usize > self.out.limit {

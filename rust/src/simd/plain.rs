@@ -159,7 +159,8 @@ impl Engine for Plain {
         unsafe {
             let last = &*end.sub(WIDTH).cast::<[u8; WIDTH]>();
             if len <= WIDTH {
-                // The bytes before a string of fewer than 8 bytes are shifted out. For an empty string, all written bytes are discarded.
+                // For fewer than 8 bytes, load the 8 bytes before the string's end, and shift out those before the string. For an empty
+                // string, bytes are written, but the output does not grow, so the next write replaces them.
                 let all = len.max(8);
                 let half = |from: *const u8| from.cast::<u64>().read_unaligned();
                 let first = u64::from_le(half(end.sub(all))).wrapping_shr(8 * (all - len) as u32);

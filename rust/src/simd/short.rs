@@ -68,7 +68,7 @@ mod lanes {
             let controls = if UTF8 {
                 _mm_cmpeq_epi8(_mm_min_epu8(flipped, _mm_set1_epi8(0x20)), flipped)
             } else {
-                // As signed numbers, the bytes that are not ASCII are negative.
+                // As signed bytes, those that are not ASCII are negative, so this comparison finds them, too.
                 _mm_cmplt_epi8(flipped, _mm_set1_epi8(0x21))
             };
             let backslashes = _mm_cmpeq_epi8(vector, _mm_set1_epi8(0x5c));

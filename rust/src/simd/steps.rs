@@ -17,7 +17,7 @@ pub const WINDOW: usize = 12;
 /// The maximum number of characters that a step decodes.
 const LANES: usize = 4;
 
-/// A step: its index in [`SHUFFLES`], and how many bytes and characters it decodes.
+/// One step of decoding: the index of its shuffle in [`SHUFFLES`], and how many bytes and characters it decodes.
 #[derive(Clone, Copy)]
 pub struct Step {
     pub shuffle: u16,
@@ -39,7 +39,7 @@ pub static STEPS: [Step; 1 << WINDOW] = {
     let mut steps = [none; 1 << WINDOW];
     let mut mask = 0;
     while mask < steps.len() {
-        // A mutable reference to the step would need Rust 1.83.
+        // Change a copy: a mutable reference to the step in the table would need Rust 1.83 here.
         let mut step = none;
         let (mut at, mut unit) = (0, 1);
         while at < WINDOW && (step.characters as usize) < LANES {

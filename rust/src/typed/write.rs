@@ -243,7 +243,7 @@ pub struct Writer<S, F, K> {
     /// The keys that are stored after the line, at most [`KEYS`].
     new_keys: Vec<Key<K>>,
     out: Output,
-    /// Which instructions of the processor to use. Only tests change this.
+    /// Which of the processor's instructions to use. Only tests change this.
     level: Level,
 }
 
@@ -559,7 +559,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         close(pen, start, b'{', b'}')
     }
 
-    /// Writes a key. If the key is short and not stored yet, adds it to the keys that are stored after the line.
+    /// Writes a key. A short key that is not stored yet is stored when the current line is done.
     #[inline(never)]
     fn new_key<'o>(&mut self, pen: Pen<'o>, key: S::Value) -> Option<Pen<'o>> {
         let identity = self.source.identity(key);

@@ -268,7 +268,7 @@ impl<'a> Source<'a> for Objects {
             if value.class() != class {
                 return None;
             }
-            // SAFETY: it is a string, and `characters` is where its characters begin.
+            // SAFETY: the value is a string, and its characters begin at the offset `characters`.
             unsafe { value.ascii(front) }
         }
     }
