@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use claude_wire::drain::{Drain, Got, Mode, Shared, CHUNK};
 use claude_wire::ffi::columns::{
     cw_combine_add, cw_combine_free, cw_combine_new, cw_combine_stream, cw_scan_add, cw_scan_free,
-    cw_scan_new, cw_scan_reply, cw_scan_report, cw_scan_stream, cw_stream_free,
+    cw_scan_new, cw_scan_reply, cw_scan_report, cw_scan_stream, cw_scan_usage, cw_stream_free,
+    cw_sums_add, cw_sums_free, cw_sums_new,
 };
 use claude_wire::ffi::{CW_ERROR_MEMORY, CW_NOTHING};
 use rustix::pipe::pipe;
@@ -254,13 +255,20 @@ struct Stream {
 
 const ENOMEM: c_int = 12;
 
-const SPECS: [&str; 3] = [
+const SPECS: [&str; 4] = [
     "path text path\noffset int offset\nuuid text first uuid\nat time first timestamp\nside bool first side\nn float first n\n\
      text text joined message.content content\nkind text if a uuid b n",
     "!where assistant user\n!each message.content\nblock int index\nkind text kind *.type\n\
      text text joined *.text\ninput json first *.input",
     "!where assistant\n!need message.usage\nmessage_id text first message.id\nrequest_id text first requestId\n\
      n int first message.usage.n",
+    "!where assistant\n!need message.usage\ntype text first type\nmodel_usage json first modelUsage\npath text path\n\
+     message_id text first message.id\nrequest_id text first requestId\nuuid text first uuid\n\
+     request_session_id text first requestSessionId\nsession_id text first sessionId\nmodel text first uuid\n\
+     cwd text first uuid\ntotal_cost_usd float first totalCostUSD\noffset int offset\ntimestamp time first timestamp\n\
+     input_tokens int first message.usage.n\noutput_tokens int first message.usage.n\n\
+     cache_creation_input_tokens int first message.usage.n\ncache_creation_5m int first message.usage.n\n\
+     cache_creation_1h int first message.usage.n\ncache_read_input_tokens int first message.usage.n",
 ];
 
 /// The scans' decoder: it answers every line with the same line, which has `uuid` only once.
@@ -468,5 +476,66 @@ fn rows_are_combined_or_there_is_an_error_wherever_memory_ends() {
         assert_eq!(combine(0, 0), Ok(20));
         at_each_allocation(20, combine);
         cw_scan_free(scan);
+    }
+}
+
+#[test]
+fn usage_is_read_and_summed_or_there_is_an_error_wherever_memory_ends() {
+    let data = lines();
+    let (spec, length) = (SPECS[3], data.len() as u64);
+    let (mut scan, mut empty) = (0, 0);
+    // SAFETY: each pointer is null, or points to live memory of the given length.
+    unsafe {
+        let (text, len) = (spec.as_ptr(), spec.len() as u64);
+        let none = std::ptr::null();
+        for handle in [&raw mut scan, &raw mut empty] {
+            let new = cw_scan_new(text, len, none, 0, 0, 1 << 29, Some(decode), handle);
+            assert_eq!(new, CW_NOTHING);
+        }
+        cw_scan_add(scan, data.as_ptr(), length, 0, 0, length);
+        let read = |scan, left, refusals| {
+            let mut out = [0; 14];
+            LEFT.set((left, refusals));
+            let status = cw_scan_usage(scan, out.as_mut_ptr());
+            let (rest, _) = LEFT.replace((usize::MAX, 0));
+            assert!(matches!(status, CW_NOTHING | CW_ERROR_MEMORY), "{status}");
+            (status, out, rest)
+        };
+        // The first allocations of a pass may abort the process. A scan without sources makes no others.
+        let (.., rest) = read(empty, 1000, 1);
+        let first = 1000 - rest;
+        let run = |left, refusals| {
+            let (status, out, _) = read(scan, first + left, refusals);
+            let size = usize::try_from(out[1]).unwrap();
+            let (mut sums, mut count) = (0, 0);
+            let mut groups = vec![0; size / 8];
+            assert_eq!(cw_sums_new(&raw mut sums), CW_NOTHING);
+            LEFT.set((left, refusals));
+            let (rows, room) = (out[0] as *const u8, groups.as_mut_ptr());
+            let steps = [7];
+            let added = cw_sums_add(
+                sums,
+                rows,
+                out[1],
+                9,
+                steps.as_ptr(),
+                1,
+                room,
+                &raw mut count,
+            );
+            LEFT.set((usize::MAX, 0));
+            assert!(matches!(added, CW_NOTHING | CW_ERROR_MEMORY), "{added}");
+            assert_eq!(cw_sums_free(sums), CW_NOTHING);
+            let answers: i64 = groups.iter().skip(4).step_by(11).sum();
+            if status == CW_NOTHING && added == CW_NOTHING {
+                Ok(answers)
+            } else {
+                Err(())
+            }
+        };
+        assert_eq!(run(0, 0), Ok(20));
+        at_each_allocation(20, run);
+        cw_scan_free(scan);
+        cw_scan_free(empty);
     }
 }

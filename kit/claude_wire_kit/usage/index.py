@@ -1,8 +1,11 @@
 """Keep the usage of a folder of transcripts in an SQLite file, so the next query reads only what was added.
 
-Each answer counts once, by the rules of :mod:`claude_wire_kit.usage.answers`. If several files have copies, SQL decides
-which one counts. The index contains no conversation text, only paths, model and subagent names, session ids, digests of
-answer ids, times and numbers.
+Each answer counts once, by the rules of :mod:`claude_wire_kit.usage.answers`. The index has small rows of numbers for
+the answers in each file, and the sums of these rows. After a change, it reads only what is new in the files, and adds
+up all rows again, because several files may have the same answers.
+
+The index contains no conversation text, only paths, model and subagent names, session ids, digests of answer ids, times
+and numbers.
 """
 
 from __future__ import annotations
@@ -18,18 +21,16 @@ from hashlib import blake2b
 from operator import add
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from claude_wire.support import require_one_of
-from claude_wire_kit.usage.digests import COUNTS, check_digest, write_digests
-from claude_wire_kit.usage.prices import PRICES, Prices, step_of
-from claude_wire_kit.usage.tokens import MAX_TOKENS, AnswerTotals, cut_name
+from claude_wire_kit.usage.prices import PRICES, PROMPT_STEPS, Prices
+from claude_wire_kit.usage.tokens import AnswerTotals, cut_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from claude_wire_kit.usage.file_delta import FileDelta
-    from claude_wire_kit.usage.rows import Row
 
 T = TypeVar("T")
 
@@ -41,55 +42,42 @@ By: TypeAlias = Literal["day", "week", "month", "project", "model", "session", "
 PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 
 #: The version of the tables below. An index with another version is rebuilt.
-VERSION = 2
+VERSION = 3
 
 #: How many seconds to wait while another process is writing the index.
 BUSY_SECONDS = 30
 
-#: A time is stored as the number of quarter hours since 1970, because time zones differ by whole quarter hours.
-#: ``NO_TIME`` stands for a missing time or one before 1970, and ``NEVER`` is after all times.
+#: Sums are stored for each quarter of an hour, because time zones differ by whole quarter hours. A time is stored as a
+#: number of quarter hours since 1970. ``NO_TIME`` stands for a missing time or one before 1970, and ``NEVER`` is after
+#: all times.
 QUARTER_SECONDS, NO_TIME, NEVER = 900, -1, 2**62
-
-#: Files are read in groups of about this many bytes, because reading a file alone takes as long as reading 300 KB more
-#: in a group.
-GROUP_BYTES = 64 * 1024 * 1024
 
 #: Transcripts are searched in subfolders up to this depth.
 MAX_LEVELS = 6
 
-_COUNTS = ", ".join(COUNTS)
+#: The columns with numbers of tokens.
+COUNTS = ("input", "output", "written", "written_5m", "written_1h", "read")
 _SCHEMA = f"""
 CREATE TABLE files (id INTEGER PRIMARY KEY, path BLOB UNIQUE, size INT, mtime INT, inode INT, offset INT, tail BLOB,
-  agent TEXT, session INT, project INT, cost TEXT, gone INT DEFAULT 0);
-CREATE TABLE checks (name TEXT PRIMARY KEY, digest BLOB);
-CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
-CREATE TABLE answers (file INT, key BLOB, copied INT, session INT, model INT, quarter INT, step INT, {_COUNTS},
-  PRIMARY KEY (file, key)) WITHOUT ROWID;
-CREATE TABLE sums (file INT, session INT, model INT, quarter INT, step INT, answers INT, {_COUNTS},
-  PRIMARY KEY (file, session, model, quarter, step)) WITHOUT ROWID;
+  agent TEXT, session TEXT, project TEXT, cost TEXT, gone INT DEFAULT 0, digest BLOB);
+CREATE TABLE rows (file INTEGER PRIMARY KEY, originals BLOB, copies BLOB);
+CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE sums (file INT, session INT, model INT, quarter INT, step INT, answers INT, {", ".join(COUNTS)});
+CREATE TABLE digest (value BLOB);
 PRAGMA user_version = {VERSION};
 """
-# Created after the first answers were inserted, which is faster.
-_INDEX = "CREATE INDEX IF NOT EXISTS answers_by_key ON answers (key, file, copied)"
-# Within a file, an original replaces a copy, and a later line replaces an earlier one.
-_INSERT = f"""
-INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?{f", min(max(coalesce(?, 0), 0), {MAX_TOKENS})" * 6})
-ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_COUNTS}) = (excluded.copied,
-  excluded.session, excluded.model, excluded.quarter, excluded.step,
-  {", ".join(f"excluded.{name}" for name in COUNTS)})
-  WHERE excluded.copied <= copied
+#: What a query reads. The digest in the table of this name covers it, because SQLite reports no error for a flipped bit
+#: in a number. The digest of a file's rows is in ``files``.
+_DIGESTED = ("SELECT * FROM files ORDER BY id", "SELECT * FROM names ORDER BY id", "SELECT * FROM sums")
+#: Stores what is new in a file. What is known of a file that grew is kept, except a cost that is older.
+_STORE = """
+INSERT INTO files (id, path, size, mtime, inode, offset, tail, agent, session, project, cost, digest)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET (size, mtime, inode, offset, tail, session,
+  project, cost, digest) = (excluded.size, excluded.mtime, excluded.inode, excluded.offset, excluded.tail,
+  coalesce(session, excluded.session), coalesce(project, excluded.project), coalesce(excluded.cost, cost),
+  coalesce(excluded.digest, digest))
 """
-# An answer only counts in one file: preferably one with the original, then one that still exists, then the last one.
-_SUM = f"""
-INSERT INTO sums SELECT file, session, model, quarter, step, count(*),
-  {", ".join(f"sum({name})" for name in COUNTS)}
-FROM answers a WHERE file IN (SELECT file FROM touched) AND NOT EXISTS (
-  SELECT 1 FROM answers b JOIN files g ON g.id = b.file JOIN files f ON f.id = a.file
-  WHERE b.key = a.key AND b.file != a.file AND (b.copied < a.copied OR b.copied = a.copied
-    AND (g.gone < f.gone OR g.gone = f.gone AND g.path > f.path)))
-GROUP BY 1, 2, 3, 4, 5
-"""
-_SHARING = "SELECT DISTINCT b.file FROM answers a JOIN answers b ON b.key = a.key WHERE a.file = ?"
+_DAMAGED = "the index is damaged: its digest differs"
 #: An OperationalError with one of these words in its text does not mean that the index is damaged.
 _NO_DAMAGE = ("locked", "busy", "readonly", "read-only", "disk", "full", "unable to open", "I/O", "interrupted")
 #: The columns to group by, besides model and price step. A subagent's file belongs to its session's project.
@@ -106,19 +94,6 @@ class OwnCost(NamedTuple):
 
     total: float
     models: dict[str, float]
-
-
-class _Change(NamedTuple):
-    """A file that is new or changed."""
-
-    path: bytes
-    #: The file's row in the index. None for a new file.
-    row: tuple[Any, ...] | None
-    news: FileDelta
-
-    @property
-    def size(self) -> int:
-        return self.news.part.stop - self.news.part.start
 
 
 class UsageIndex:
@@ -175,9 +150,6 @@ class UsageIndex:
         self._db: sqlite3.Connection | None = None
         self._on_file = on_file
         self._is_fresh = False
-        self._names: dict[str, int] = {}
-        #: The ids of names that are still UTF-8, so each name is only decoded once.
-        self._ids: dict[bytes, int] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -206,12 +178,10 @@ class UsageIndex:
         def forget(db: sqlite3.Connection) -> int:
             db.execute("BEGIN IMMEDIATE")
             with db:  # commits, or rolls back
-                gone = [file for (file,) in db.execute("SELECT id FROM files WHERE gone")]
-                touched: set[int] = set()
-                for file in gone:
-                    touched |= _sharing(db, file)
-                    self._forget(db, file)
-                self._sum(db, touched)
+                gone = db.execute("SELECT id FROM files WHERE gone").fetchall()
+                db.executemany("DELETE FROM rows WHERE file = ?", gone)
+                db.executemany("DELETE FROM files WHERE id = ?", gone)
+                _sum(db)
             return len(gone)
 
         count = self._safely(forget)
@@ -285,10 +255,7 @@ class UsageIndex:
     def own_costs(self) -> dict[str, OwnCost]:
         """Return the costs that the CLI itself stored, by session id. Sessions without a stored cost are omitted."""
         # If a session has several files, the last one in this order counts, as with answers.
-        query = (
-            "SELECT n.name, f.cost FROM files f JOIN names n ON n.id = f.session WHERE f.cost IS NOT NULL "
-            "ORDER BY f.gone DESC, f.path"
-        )
+        query = "SELECT session, cost FROM files WHERE cost IS NOT NULL ORDER BY gone DESC, path"
         return self._safely(
             lambda db: {session: OwnCost(*json.loads(cost)) for session, cost in db.execute(query).fetchall()}
         )
@@ -299,16 +266,16 @@ class UsageIndex:
             return str
         if by in PERIODS:
             return lru_cache(None)(partial(_period, PERIODS[by], zone))
-        names: dict[int | None, str] = dict(db.execute("SELECT id, name FROM names"))
-        begun: dict[int, int] = dict(
+        names: dict[int, str] = dict(db.execute("SELECT id, name FROM names"))
+        begun: dict[str, str] = dict(
             db.execute("SELECT session, project FROM files WHERE agent = 'main' ORDER BY gone DESC, path")
         )
 
-        def project(session: int, of_file: int | None) -> str:
-            return names.get(begun.get(session) or of_file, "")
-
         def session(id: int) -> str:
             return names.get(id, "")
+
+        def project(id: int, of_file: str | None) -> str:
+            return begun.get(session(id)) or of_file or ""
 
         return session if by == "session" else project
 
@@ -396,7 +363,8 @@ class UsageIndex:
             raise sqlite3.DatabaseError(f"it is of version {version}, not {VERSION}")
         known: object = None
         if version:
-            check_digest(db, "sums")
+            if db.execute("SELECT value FROM digest").fetchall() != [(_digest(db),)]:
+                raise sqlite3.DatabaseError(_DAMAGED)
             files = db.execute("SELECT path, size, mtime, inode FROM files WHERE NOT gone")
             known = {path: tuple(state) for path, *state in files}
         if found != known:
@@ -406,142 +374,102 @@ class UsageIndex:
         self.gone = [self._path(path) for (path,) in db.execute("SELECT path FROM files WHERE gone ORDER BY path")]
 
     def _update(self, db: sqlite3.Connection, found: dict[bytes, tuple[int, int, int]]) -> None:
+        from claude_wire_kit.usage.file_delta import FileDelta  # imports the native library, which takes long
+
         if not db.execute("PRAGMA user_version").fetchone()[0]:  # unless another process did it first
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
-        else:
-            check_digest(db, "answers")
         known = {row[1]: row for row in db.execute("SELECT id, path, size, mtime, inode, offset, tail FROM files")}
-        self._names = {name: id for id, name in db.execute("SELECT id, name FROM names")}
-        self._ids.clear()
-        touched: set[int] = set()
         were_gone = {path for (path,) in db.execute("SELECT path FROM files WHERE gone")}
         for path in (known.keys() - found.keys()) ^ were_gone:  # files that were deleted, and files that came back
             db.execute("UPDATE files SET gone = ? WHERE path = ?", (path not in found, path))
-            touched |= _sharing(db, known[path][0]) | {known[path][0]}
         changed = [path for path in sorted(found) if path not in known or known[path][2:5] != found[path]]
-        group: list[_Change] = []
-        size = 0
         for number, path in enumerate(changed):
             if self._on_file is not None:
                 self._on_file(number, len(changed))
-            change = self._look_at(path, known.get(path))
-            if change is not None:
-                group.append(change)
-                size += change.size
-            if size > GROUP_BYTES:
-                touched |= self._take(db, group, alone=not known)
-                group, size = [], 0
-        touched |= self._take(db, group, alone=not known)
-        db.execute(_INDEX)
-        self._sum(db, touched)
-
-    def _sum(self, db: sqlite3.Connection, touched: set[int]) -> None:
-        db.execute("CREATE TEMP TABLE IF NOT EXISTS touched (file INTEGER PRIMARY KEY)")
-        db.execute("DELETE FROM touched")
-        db.executemany("INSERT INTO touched VALUES (?)", ((file,) for file in touched))
-        db.execute("DELETE FROM sums WHERE file IN (SELECT file FROM touched)")
-        db.execute(_SUM)
-        write_digests(db)
-
-    def _forget(self, db: sqlite3.Connection, file: int) -> None:
-        for table, column in (("answers", "file"), ("sums", "file"), ("files", "id")):
-            db.execute(f"DELETE FROM {table} WHERE {column} = ?", (file,))
-
-    def _look_at(self, path: bytes, row: tuple[Any, ...] | None) -> _Change | None:
-        """Find what is new in a file. Return None if the file cannot be read."""
-        from claude_wire_kit.usage.file_delta import FileDelta  # imports all classes of records, which takes long
-
-        try:
-            return _Change(path, row, FileDelta(self._full(path), *(row[4:] if row is not None else ())))
-        except (OSError, ValueError):
-            self.unreadable.append(self._path(path))
-            return None
-
-    def _answers(self, group: list[_Change]) -> Iterator[tuple[_Change, list[Row]]]:
-        """Yield the answers in the new part of each file. A file that cannot be read is skipped."""
-        from claude_wire_kit.usage.rows import answers_in
-
-        none: list[Row] = []
-        try:
-            names = [os.fsencode(change.news.part.path) for change in group]
-            found = answers_in([change.news.part for change in group])
-            if len(group) == 1:  # one file: its answers are found without its path, which may not be UTF-8
-                yield group[0], next(iter(found.values()), none)
-                return
-            for name in names:
-                name.decode()
-            yield from ((change, found.get(name, none)) for name, change in zip(names, group, strict=True))
-        except (OSError, ValueError):
-            if len(group) == 1:
-                self.unreadable.append(self._path(group[0].path))
-                return
-            for change in group:
-                yield from self._answers([change])
-
-    def _take(self, db: sqlite3.Connection, group: list[_Change], *, alone: bool) -> set[int]:
-        """Store the answers in the new part of each file. Return the ids of the files whose sums change.
-
-        Args:
-            group: the new and changed files.
-            alone: True if the index had no files before. Then only new files can have the same answers.
-        """
-        touched: set[int] = set()
-        ids: list[int] = []
-        rows: list[tuple[Any, ...]] = []
-        for change, answers in self._answers(group):
-            path, row, news = change
-            if row is not None and not news.part.start:
-                touched |= _sharing(db, row[0])
-                self._forget(db, row[0])
-            id = row[0] if row is not None else None
-            if not news.part.start:
-                is_subagent = b"/subagents/" in path or os.path.basename(path).startswith(b"agent-")
-                values = (id, path, cut_name(news.agent) if is_subagent else "main")
-                id = db.execute("INSERT INTO files (id, path, agent) VALUES (?, ?, ?)", values).lastrowid
-            assert isinstance(id, int)
-            ids.append(id)
-            rows += (
-                (
-                    *(id, answer.key, answer.asked_in is not None),
-                    *(self._id(db, answer.asked_in or answer.session) or 0, self._id(db, answer.model or b"?")),
-                    NO_TIME if answer.time is None else max(answer.time // (QUARTER_SECONDS * 1_000_000), NO_TIME),
-                    *(step_of(answer.prompt_tokens), *answer.counts),
-                )
-                for answer in answers
-            )
+            row = known.get(path)
+            try:
+                delta = FileDelta(self._full(path), *(row[4:] if row is not None else ()))
+            except (OSError, ValueError):
+                self.unreadable.append(self._path(path))
+                continue
+            _store(db, None if row is None else row[0], path, delta)
             self.files_read += 1
-            self.bytes_read += news.bytes_read + change.size
-            session = next((answer.session for answer in answers if answer.session), None)
-            project = next((answer.cwd for answer in answers if answer.cwd), None)
-            db.execute(
-                "UPDATE files SET size = ?, mtime = ?, inode = ?, offset = ?, tail = ?, cost = coalesce(?, cost), "
-                "session = coalesce(session, ?), project = coalesce(project, ?) WHERE id = ?",
-                (
-                    *(*news.state, news.cost),
-                    self._id(db, session) if session or news.session is None else self._name(db, news.session),
-                    *(self._id(db, project), id),
-                ),
-            )
-        db.executemany(_INSERT, rows)
-        return touched.union(ids, *(() if alone else (_sharing(db, id) for id in ids)))
+            self.bytes_read += delta.bytes_read
+        _sum(db)
 
-    def _id(self, db: sqlite3.Connection, name: bytes | None) -> int | None:
-        if name is None:
-            return None
-        id = self._ids.get(name)
-        if id is None:
-            id = self._ids[name] = self._name(db, name.decode())
-        return id
 
-    def _name(self, db: sqlite3.Connection, name: str) -> int:
-        name = cut_name(name) or ""
-        id = self._names.get(name)
-        if id is None:
-            id = db.execute("INSERT INTO names (name) VALUES (?)", (name,)).lastrowid
-            assert id is not None
-            self._names[name] = id
-        return id
+def _store(db: sqlite3.Connection, id: int | None, path: bytes, delta: FileDelta) -> None:
+    """Store what is new in a file. ``id`` is the file's row in the index, or None for a new file."""
+    usage, agent = delta.usage, None
+    rows = usage.originals, usage.copies
+    if id is not None and delta.start and any(rows):
+        before = _rows(db, id)
+        rows = before[0] + rows[0], before[1] + rows[1]
+    if not delta.start:
+        db.execute("DELETE FROM files WHERE path = ?", (path,))
+        db.execute("DELETE FROM rows WHERE file = ?", (id,))
+        is_subagent = b"/subagents/" in path or os.path.basename(path).startswith(b"agent-")
+        agent = cut_name(delta.agent) if is_subagent else "main"
+    values = (
+        *(id, path, *delta.state, agent, usage.session or usage.cost_session or None, usage.cwd or None),
+        *(json.dumps(usage.cost) if usage.cost is not None else None, _rows_digest(*rows) if any(rows) else None),
+    )
+    cursor = db.execute(_STORE, values)
+    if any(rows):
+        db.execute("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", (cursor.lastrowid if id is None else id, *rows))
+    db.executemany("INSERT OR IGNORE INTO names VALUES (?, ?)", usage.names.items())
+
+
+def _rows(db: sqlite3.Connection, id: int) -> tuple[bytes, bytes]:
+    """Return the rows of a file that has answers: the originals and the copies."""
+    stored = db.execute(
+        "SELECT digest, originals, copies FROM files JOIN rows ON file = id WHERE id = ?", (id,)
+    ).fetchone()
+    if stored is None or stored[0] != _rows_digest(*stored[1:]):
+        raise sqlite3.DatabaseError(_DAMAGED)
+    return stored[1:]
+
+
+def _rows_digest(originals: bytes, copies: bytes) -> bytes:
+    digest = blake2b(b"%d " % len(originals), digest_size=16)
+    digest.update(originals)
+    digest.update(copies)
+    return digest.digest()
+
+
+def _sum(db: sqlite3.Connection) -> None:
+    """Add up the rows of all files.
+
+    An answer only counts in one file: preferably one with the original, then one that still exists, then the last one.
+    """
+    from claude_wire.columns.usage_rows import UsageSums
+
+    db.execute("DELETE FROM sums")
+    insert = f"INSERT INTO sums VALUES ({', '.join('?' * (6 + len(COUNTS)))})"
+    files = db.execute("SELECT id FROM files WHERE digest IS NOT NULL ORDER BY gone, path DESC").fetchall()
+    sums = UsageSums(QUARTER_SECONDS * 1_000_000, PROMPT_STEPS)
+    with_copies: list[int] = []
+    try:
+        for (id,) in files:
+            originals, copies = _rows(db, id)
+            db.executemany(insert, [(id, *each) for each in sums.add(originals)])
+            if copies:
+                with_copies.append(id)
+        for id in with_copies:
+            db.executemany(insert, [(id, *each) for each in sums.add(_rows(db, id)[1])])
+    finally:
+        sums.close()
+    db.execute("DELETE FROM digest")
+    db.execute("INSERT INTO digest VALUES (?)", (_digest(db),))
+
+
+def _digest(db: sqlite3.Connection) -> bytes:
+    digest = blake2b(digest_size=16)
+    for query in _DIGESTED:
+        for row in db.execute(query):
+            digest.update(repr(row).encode("utf-8", "surrogatepass"))
+    return digest.digest()
 
 
 def default_file(folder: str | os.PathLike[str]) -> Path:
@@ -549,10 +477,6 @@ def default_file(folder: str | os.PathLike[str]) -> Path:
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     name = blake2b(os.path.realpath(os.fsencode(folder)), digest_size=8).hexdigest()
     return Path(cache, "claude-wire", f"usage-{name}.sqlite3")
-
-
-def _sharing(db: sqlite3.Connection, file: int) -> set[int]:
-    return {other for (other,) in db.execute(_SHARING, (file,))}
 
 
 def _quarter(day: date, zone: tzinfo | None) -> int:

@@ -18,11 +18,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from claude_wire.columns import Range, scan
+from claude_wire.columns import Range
+from claude_wire.columns.usage_rows import read_usage
 from claude_wire.transcripts import read
 from claude_wire_kit.usage import PRICES, Answers, AnswerTotals, OwnCost, Price, Prices, UsageIndex
+from claude_wire_kit.usage import file_delta as file_delta_module
 from claude_wire_kit.usage import index as index_module
-from claude_wire_kit.usage import rows as rows_module
 from claude_wire_kit.usage.file_delta import BLOCK_BYTES, TAIL_BYTES
 from claude_wire_kit.usage.index import default_file
 from cli_lines import line
@@ -490,16 +491,16 @@ def test_an_interrupt_leaves_the_index_as_it_was(
     for path in sorted(folder.rglob("*.jsonl"))[:10]:
         with open(path, "ab") as opened:
             opened.write(answer(1, 10**6))
-    look, taken = UsageIndex._look_at, 0
+    taken = 0
 
-    def interrupted(self: UsageIndex, *arguments: Any, **others: Any) -> Any:
+    def interrupted(part: Range) -> Any:
         nonlocal taken
         taken += 1
         if taken == 6:
             raise KeyboardInterrupt
-        return look(self, *arguments, **others)
+        return read_usage(part)
 
-    monkeypatch.setattr(UsageIndex, "_look_at", interrupted)
+    monkeypatch.setattr(file_delta_module, "read_usage", interrupted)
     with UsageIndex(folder, file) as index:
         with pytest.raises(KeyboardInterrupt):
             index.sums()
@@ -531,35 +532,23 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: Path, monkeyp
 def test_a_file_that_cannot_be_read_to_its_end_leaves_the_others(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index reads several files together. Here one of them fails after it was opened."""
     folder = tmp_path / "projects"
     folder.mkdir()
     names = [f"{name}.jsonl" for name in "abc"] + [os.fsdecode(b"\xff.jsonl"), os.fsdecode(b"\xfe.jsonl")]
     for number, name in enumerate(names):
         (folder / name).write_bytes(answer(number, 10**number))
 
-    def failing(parts: list[Range], *arguments: Any) -> Any:
-        if any(part.path.endswith("b.jsonl") for part in parts):
+    def failing(part: Range) -> Any:
+        if part.path.endswith("b.jsonl"):
             raise OSError(5, "Input/output error")
-        return scan(parts, *arguments)
+        return read_usage(part)
 
     with monkeypatch.context() as patch:
-        patch.setattr(rows_module, "scan", failing)
+        patch.setattr(file_delta_module, "read_usage", failing)
         counts, index = looked(folder, file)
     assert (outputs(counts), index.unreadable) == (11101, [folder / "b.jsonl"])
     counts, index = looked(folder, file)
     assert (outputs(counts), index.unreadable, index.files_read) == (11111, [], 1)
-
-
-@pytest.mark.parametrize("size", [0, 100_000])
-def test_the_size_of_a_group_makes_no_difference(
-    size: int, everything: Path, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with UsageIndex(everything, ":memory:") as index:
-        expected = index.sums("session"), index.sums("project"), index.own_costs()
-    monkeypatch.setattr(index_module, "GROUP_BYTES", size)
-    with UsageIndex(everything, file) as index:
-        assert (index.sums("session"), index.sums("project"), index.own_costs()) == expected
 
 
 def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -670,9 +659,9 @@ def test_the_index_has_no_text_of_a_conversation_and_only_its_user_can_read_it(e
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize(("files", "answers"), [(1, 10_000), (10, 1000), (1000, 2)])
+@pytest.mark.parametrize(("files", "answers"), [(1, 10_000), (10, 1000), (100, 50), (1000, 2)])
 def test_the_index_is_as_small_as_the_page_of_limits_says(files: int, answers: int, tmp_path: Path, file: Path) -> None:
-    """An index has 90 bytes for each answer, 0.5 KB for each file, and the 10 pages of an empty index."""
+    """An index has 90 bytes for each answer, 5 KB for each file, and the 10 pages of an empty index."""
     folder = tmp_path / "projects" / "-home-user-src-project"
     folder.mkdir(parents=True)
     for number in range(files):
@@ -682,7 +671,7 @@ def test_the_index_is_as_small_as_the_page_of_limits_says(files: int, answers: i
         (folder / f"{about['sessionId']}.jsonl").write_bytes(b"".join(lines))
     counts, _ = looked(folder.parent, file)
     assert counts["claude-opus-5-5"]["answers"] == files * answers
-    assert file.stat().st_size <= files * answers * 90 + files * 500 + 10 * 4096
+    assert file.stat().st_size <= files * answers * 90 + files * 5000 + 10 * 4096
 
 
 @pytest.mark.parametrize("begins", ["x", "ü"])

@@ -176,15 +176,21 @@ def _scan(
     options: int,
     max_line_bytes: int,
 ) -> Scan:
-    described, kinds = spec(table, columns), "\n".join(sorted(only)).encode()
-    handle = ffi.new("uint64_t *")
-    texts = described, len(described), kinds, len(kinds)
-    checked(lib.cw_scan_new(*texts, options, max_line_bytes, _callback(), handle))
+    handle = new_scan(spec(table, columns), only, options, max_line_bytes)
     try:
-        return Scan(table, columns, handle[0], [_add(handle[0], source) for source in sources])
+        return Scan(table, columns, handle, [add_source(handle, source) for source in sources])
     except BaseException:
-        lib.cw_scan_free(handle[0])
+        lib.cw_scan_free(handle)
         raise
+
+
+def new_scan(spec: bytes, only: Iterable[str] = (), options: int = 0, max_line_bytes: int = MAX_LINE_BYTES) -> int:
+    """Make a native scan without sources. Return its handle, which ``cw_scan_free`` must free."""
+    kinds = "\n".join(sorted(only)).encode()
+    handle = ffi.new("uint64_t *")
+    texts = spec, len(spec), kinds, len(kinds)
+    checked(lib.cw_scan_new(*texts, options, max_line_bytes, _callback(), handle))
+    return int(handle[0])
 
 
 def _columns(table: TableName, columns: Iterable[str] | None) -> tuple[str, ...]:
@@ -210,8 +216,8 @@ def _sources(source: Source | Iterable[Source]) -> list[Source]:
     return list(source)
 
 
-def _add(handle: int, source: Source) -> str | None:
-    """Add a source to the native scan. Return the source's path, or None for bytes."""
+def add_source(handle: int, source: Source) -> str | None:
+    """Add a source to a native scan. Return the source's path, or None for bytes."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         view = byte_view(source, "scan()")
         checked(lib.cw_scan_add(handle, ffi.from_buffer("uint8_t[]", view), len(view), 0, *_WHOLE))

@@ -133,3 +133,18 @@ def spec(table: TableName, columns: tuple[str, ...]) -> bytes:
     """Return these columns' specification for the native library."""
     which, known = _TABLES[table]
     return "\n".join([*which, *(f"{name} {known[name]}" for name in columns)]).encode()
+
+
+#: The columns that ``rust/src/columns/usage.rs`` needs.
+_ROW_COLUMNS = (
+    *("type", "path", "offset", "timestamp", "message_id", "request_id", "uuid", "request_session_id", "session_id"),
+    *("model", "cwd", "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m"),
+    *("cache_creation_1h", "cache_read_input_tokens", "total_cost_usd", "model_usage"),
+)
+
+
+def usage_rows_spec() -> bytes:
+    """Return the specification of a table with the usage of answers, and the costs of sessions."""
+    known = {**_TABLES["results"][1], **_TABLES["usage"][1]}
+    which = ["!where assistant cost-state", "!need message.usage modelUsage"]
+    return "\n".join([*which, *(f"{name} {known[name]}" for name in _ROW_COLUMNS)]).encode()

@@ -145,10 +145,9 @@ impl Rows {
             return Err(Fault::Unclear);
         }
         let tag = found.value(spec.tag);
+        let is_object = |&slot: &Slot| found.value(slot).form == Form::Object;
         if !spec.types.is_empty() && !spec.types.iter().any(|name| tag.is(data, name))
-            || spec
-                .need
-                .is_some_and(|slot| found.value(slot).form != Form::Object)
+            || !spec.need.is_empty() && !spec.need.iter().any(is_object)
         {
             return Ok((end + 1, false));
         }

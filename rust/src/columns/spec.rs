@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! !where assistant user                     only lines whose `type` is one of these
-//! !need message.usage                       only lines in which this value is an object
+//! !need message.usage modelUsage            only lines in which one of these values is an object
 //! !each message.content attachment.prompt   one row per object in the first of these lists that is present (or one row for a
 //!                                           string in place of the list); without `!each`, one row per line
 //! ```
@@ -71,8 +71,8 @@ pub struct Spec {
     pub tag: Slot,
     /// `!where`: the types of lines that have rows; empty for all types.
     pub types: Vec<Vec<u8>>,
-    /// `!need`: the value that must be an object.
-    pub need: Option<Slot>,
+    /// `!need`: the values of which one must be an object; empty if none must.
+    pub need: Vec<Slot>,
     /// `!each`: the lists; empty if each line is one row.
     pub each: Vec<Slot>,
 }
@@ -88,7 +88,7 @@ impl Spec {
             columns: Vec::new(),
             block: Tree::default(),
             types: Vec::new(),
-            need: None,
+            need: Vec::new(),
             each: Vec::new(),
             line,
         };
@@ -97,7 +97,13 @@ impl Spec {
             let mut words = row.split(' ');
             match words.next()? {
                 "!where" => spec.types = words.map(|word| word.as_bytes().to_vec()).collect(),
-                "!need" => spec.need = Some(spec.line.want(words.next()?)?),
+                "!need" => {
+                    let values = words.map(|path| spec.line.want(path));
+                    spec.need = values.collect::<Option<_>>()?;
+                    if spec.need.is_empty() {
+                        return None;
+                    }
+                }
                 "!each" => {
                     let lists = words.map(|path| spec.line.want(path));
                     spec.each = lists.collect::<Option<_>>()?;

@@ -13,6 +13,9 @@
 //! A combination takes such streams as input: `cw_combine_new`, then `cw_combine_add` for each table. `cw_combine_stream` then returns one
 //! row per response.
 //!
+//! `cw_scan_usage` reads the sources itself and returns the usage of responses as small rows of numbers, which the caller can store.
+//! `cw_sums_new` and `cw_sums_add` add up such rows, each response once.
+//!
 //! A stream stays valid after its handle is freed, because both hold counted references to the plan and the sources.
 
 use std::ffi::{c_char, c_void};
@@ -28,11 +31,12 @@ use super::{
     bytes, bytes_mut, guard, level, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM,
     CW_NOTHING,
 };
-use crate::columns::batch::{copied, reserve, with_room, NoMemory, Type};
+use crate::columns::batch::{copied, push, reserve, with_room, Type};
 use crate::columns::combine::Combine;
 use crate::columns::reader::{lock, Case, Failure, Plan, Problem, Reader, Reply, Report};
 use crate::columns::source::{Input, Source};
 use crate::columns::spec::Spec;
+use crate::columns::usage::{Groups, UsageRows, UsageSums, ROW_BYTES, WORDS};
 use crate::ffi::handle;
 use crate::filter::names::Names;
 
@@ -55,10 +59,13 @@ struct Scan {
     plan: Arc<Plan>,
     sources: Arc<Vec<Source>>,
     report: Arc<Mutex<Report>>,
+    /// What the last `cw_scan_usage` has read.
+    usage: Option<UsageRows>,
 }
 
 static SCANS: handle::Table<Scan> = handle::Table::new();
 static COMBINES: handle::Table<Combined> = handle::Table::new();
+static SUMS: handle::Table<UsageSums> = handle::Table::new();
 
 /// Makes a scan and writes its handle to `out`.
 ///
@@ -115,6 +122,7 @@ pub unsafe extern "C" fn cw_scan_new(
             plan: Arc::new(plan),
             sources: Arc::default(),
             report: Arc::default(),
+            usage: None,
         })?;
         out.write(handle);
         Ok(CW_NOTHING)
@@ -214,19 +222,10 @@ pub unsafe extern "C" fn cw_scan_stream(handle: u64, out: *mut *mut c_void) -> i
     guard(|| {
         // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
-        let (plan, sources, report) = SCANS.with(handle, |scan| {
-            let report = Report::new(scan.plan.spec.columns.len())?;
-            scan.report = Arc::new(Mutex::new(report));
-            Ok::<_, NoMemory>((
-                Arc::clone(&scan.plan),
-                Arc::clone(&scan.sources),
-                Arc::clone(&scan.report),
-            ))
-        })??;
+        let (plan, sources, mut reader) = begin(handle)?;
         let columns = plan.spec.columns.iter();
         let columns = columns.map(|column| (column.name.clone(), column.kind));
         let columns = columns.collect();
-        let mut reader = Reader::new(Arc::clone(&plan), Arc::clone(&sources), report)?;
         let batches: Batches = Box::new(move || {
             let next = reader.next_batch();
             next.map_err(|failure| match failure {
@@ -235,6 +234,145 @@ pub unsafe extern "C" fn cw_scan_stream(handle: u64, out: *mut *mut c_void) -> i
             })
         });
         out.write(give(ArrowArrayStream::of(columns, batches)));
+        Ok(CW_NOTHING)
+    })
+}
+
+/// A pass over the sources of a scan.
+type Pass = (Arc<Plan>, Arc<Vec<Source>>, Reader);
+
+/// Begins a pass, whose reader counts in a new report.
+fn begin(handle: u64) -> Result<Pass, i32> {
+    SCANS.with(handle, |scan| {
+        let report = Report::new(scan.plan.spec.columns.len())?;
+        let report = Arc::new(Mutex::new(report));
+        let (plan, sources) = (Arc::clone(&scan.plan), Arc::clone(&scan.sources));
+        scan.report = Arc::clone(&report);
+        let reader = Reader::new(Arc::clone(&plan), Arc::clone(&sources), report)?;
+        Ok((plan, sources, reader))
+    })?
+}
+
+/// Reads all sources, and keeps their usage in the scan. Writes seven pairs of an address and a length in bytes to `out`: the public fields
+/// of [`UsageRows`], in the order of their declaration. The bytes are valid until the scan is freed or this function is called again.
+///
+/// Returns `CW_ERROR_ARGUMENT` if the scan lacks a column that the rows need, and `CW_ERROR_SYSTEM` if a source cannot be read.
+///
+/// # Safety
+///
+/// `out` must be null or have room for 14 numbers.
+#[no_mangle]
+pub unsafe extern "C" fn cw_scan_usage(handle: u64, out: *mut u64) -> i32 {
+    guard(|| {
+        // SAFETY: the caller guarantees that `out` is null or has room for 14 numbers.
+        let out = unsafe { place(out.cast::<[u64; 14]>()) }?;
+        let (plan, _, mut reader) = begin(handle)?;
+        let mut usage = UsageRows::new(&plan.spec).ok_or(CW_ERROR_ARGUMENT)?;
+        while let Some(batch) = reader.next_batch().map_err(status)? {
+            usage.add(&batch)?;
+        }
+        SCANS.with(handle, |scan| {
+            let usage = scan.usage.insert(usage);
+            let parts = [
+                &usage.originals,
+                &usage.copies,
+                &usage.names,
+                &usage.session,
+                &usage.cwd,
+                &usage.cost,
+                &usage.cost_session,
+            ];
+            let mut pairs = [0; 14];
+            for (pair, part) in pairs.chunks_exact_mut(2).zip(parts) {
+                pair.copy_from_slice(&[part.as_ptr() as u64, part.len() as u64]);
+            }
+            out.write(pairs);
+            Ok(CW_NOTHING)
+        })?
+    })
+}
+
+/// The numbers of two system errors, which are the same on all systems.
+const EIO: i32 = 5;
+const EINVAL: i32 = 22;
+
+/// Returns the status for a pass that failed.
+fn status(failure: Failure) -> i32 {
+    match failure {
+        Failure::NoMemory => CW_ERROR_MEMORY,
+        Failure::Io(error, _) => CW_ERROR_SYSTEM - error.raw_os_error().unwrap_or(EINVAL),
+        Failure::Decoder | Failure::Strict(_) => CW_ERROR_SYSTEM - EIO,
+    }
+}
+
+/// Makes an empty sum of usage rows, and writes its handle to `out`.
+///
+/// # Safety
+///
+/// `out` must be null or writable.
+#[no_mangle]
+pub unsafe extern "C" fn cw_sums_new(out: *mut u64) -> i32 {
+    guard(|| {
+        // SAFETY: the caller guarantees that `out` is null or writable.
+        let out = unsafe { place(out) }?;
+        watch_forks();
+        out.write(SUMS.insert(UsageSums::default())?);
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Frees a sum.
+#[no_mangle]
+pub extern "C" fn cw_sums_free(handle: u64) -> i32 {
+    guard(|| {
+        SUMS.remove(handle)?;
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Adds up the `len` bytes of usage rows at `rows`, without responses that were added before. Writes a group of eleven numbers for each sum
+/// to `out`, which needs as much room as the rows, and the number of groups to `count`. [`UsageSums::add`] describes the numbers.
+///
+/// Returns `CW_ERROR_ARGUMENT` if `len` is not a multiple of a row's size.
+///
+/// # Safety
+///
+/// `rows` must be null with `len` 0, or point to `len` readable bytes. `steps` must be null with `steps_len` 0, or point to `steps_len`
+/// numbers. `out` must be null with `len` 0, or point to `len` writable bytes, aligned to 8. `count` must be null or writable.
+#[no_mangle]
+pub unsafe extern "C" fn cw_sums_add(
+    handle: u64,
+    rows: *const u8,
+    len: u64,
+    period: i64,
+    steps: *const i64,
+    steps_len: u64,
+    out: *mut i64,
+    count: *mut u64,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller guarantees `len` readable bytes at `rows`, and that `count` is null or writable.
+        let (rows, count) = unsafe { (bytes(rows, len)?, place(count)?) };
+        if rows.len() % ROW_BYTES != 0 || out.is_null() && len > 0 {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        let mut list = Vec::new();
+        for index in 0..usize::try_from(steps_len).map_err(|_| CW_ERROR_ARGUMENT)? {
+            if steps.is_null() {
+                return Err(CW_ERROR_ARGUMENT);
+            }
+            // SAFETY: `steps` is not null, and the caller guarantees `steps_len` numbers.
+            push(&mut list, unsafe { steps.add(index).read() })?;
+        }
+        let groups = Groups {
+            period,
+            steps: &list,
+        };
+        let sums = SUMS.with(handle, |sums| sums.add(rows, &groups))??;
+        // SAFETY: each sum is the sum of at least one row and has a row's size, so the sums have at most `len` bytes. The caller guarantees
+        // that `out` has room for them.
+        unsafe { ptr::copy_nonoverlapping(sums.as_ptr().cast(), out, sums.len() * WORDS) };
+        count.write(sums.len() as u64);
         Ok(CW_NOTHING)
     })
 }

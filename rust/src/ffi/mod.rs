@@ -56,7 +56,7 @@ mod shared;
 
 /// The version of this ABI. Increment it with every change to a function, a struct or a constant in this folder. Python compares it when it
 /// loads the library, because an editable install may leave an old library behind.
-pub const CW_ABI_VERSION: u32 = 17;
+pub const CW_ABI_VERSION: u32 = 18;
 
 /// The status of success.
 pub const CW_NOTHING: i32 = 0;

@@ -37,7 +37,10 @@ fn an_invalid_spec_is_refused() {
         assert!(Spec::new(text).is_none(), "{text}");
     }
     let spec = Spec::new(TABLES[1]).unwrap();
-    assert_eq!((spec.types.len(), spec.need, spec.each.len()), (3, None, 2));
+    assert_eq!(
+        (spec.types.len(), spec.need.len(), spec.each.len()),
+        (3, 0, 2)
+    );
     assert_eq!(spec.columns[4].name, "text");
     assert!(matches!(&spec.columns[4].rule, Rule::Joined(places) if places.len() == 3));
 }

@@ -86,3 +86,32 @@ fn counts_and_cases_are_reported() {
         cw_scan_free(handle);
     }
 }
+
+#[test]
+fn usage_needs_its_columns_and_rows_of_the_right_size() {
+    let handle = new(SPEC, Some(refuse)).unwrap();
+    let (mut out, mut sums, mut count, mut groups) = ([0; 14], 0, 9, [0; WORDS]);
+    let (rows, steps) = ([0; ROW_BYTES], [1, 2]);
+    let size = ROW_BYTES as u64;
+    let (rows, steps, room) = (rows.as_ptr(), steps.as_ptr(), groups.as_mut_ptr());
+    // SAFETY: each pointer is null, or points to live memory of the given length.
+    unsafe {
+        assert_eq!(cw_scan_usage(handle, ptr::null_mut()), CW_ERROR_ARGUMENT);
+        assert_eq!(cw_scan_usage(handle, out.as_mut_ptr()), CW_ERROR_ARGUMENT);
+        assert_eq!(cw_scan_free(handle), CW_NOTHING);
+        assert_eq!(cw_scan_usage(handle, out.as_mut_ptr()), CW_ERROR_STALE);
+        assert_eq!(cw_sums_new(ptr::null_mut()), CW_ERROR_ARGUMENT);
+        assert_eq!(cw_sums_new(&raw mut sums), CW_NOTHING);
+        let mut add = |rows, size, steps, room| {
+            cw_sums_add(sums, rows, size, 1, steps, 2, room, &raw mut count)
+        };
+        assert_eq!(add(rows, size - 1, steps, room), CW_ERROR_ARGUMENT);
+        assert_eq!(add(ptr::null(), size, steps, room), CW_ERROR_ARGUMENT);
+        assert_eq!(add(rows, size, ptr::null(), room), CW_ERROR_ARGUMENT);
+        assert_eq!(add(rows, size, steps, ptr::null_mut()), CW_ERROR_ARGUMENT);
+        assert_eq!(add(rows, size, steps, room), CW_NOTHING);
+        assert_eq!((count, groups[4]), (1, 1));
+        assert_eq!(cw_sums_free(sums), CW_NOTHING);
+        assert_eq!(cw_sums_free(sums), CW_ERROR_STALE);
+    }
+}
