@@ -423,9 +423,8 @@ def _store(db: sqlite3.Connection, id: int | None, path: bytes, delta: FileDelta
 
 def _rows(db: sqlite3.Connection, id: int) -> tuple[bytes, bytes]:
     """Return the rows of a file that has answers: the originals and the copies."""
-    stored = db.execute(
-        "SELECT digest, originals, copies FROM files JOIN rows ON file = id WHERE id = ?", (id,)
-    ).fetchone()
+    query = "SELECT digest, originals, copies FROM files JOIN rows ON file = id WHERE id = ?"
+    stored: tuple[bytes, bytes, bytes] | None = db.execute(query, (id,)).fetchone()
     if stored is None or stored[0] != _rows_digest(*stored[1:]):
         raise sqlite3.DatabaseError(_DAMAGED)
     return stored[1:]

@@ -6,6 +6,7 @@ A column has a type, a rule, and paths of keys in the line, such as ``message.id
 
 from __future__ import annotations
 
+import functools
 from typing import Literal, get_args
 
 from claude_wire.support.arguments import require_one_of
@@ -143,6 +144,7 @@ _ROW_COLUMNS = (
 )
 
 
+@functools.cache
 def usage_rows_spec() -> bytes:
     """Return the specification of a table with the usage of answers, and the costs of sessions."""
     known = {**_TABLES["results"][1], **_TABLES["usage"][1]}

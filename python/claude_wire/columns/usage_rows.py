@@ -120,10 +120,13 @@ class UsageSums:
         handle = ffi.new("uint64_t *")
         checked(lib.cw_sums_new(handle))
         self._handle: int = handle[0]
-        #: Frees the memory: at least 16 bytes for each answer. The sums cannot be used after that.
-        self.close = weakref.finalize(self, lib.cw_sums_free, self._handle)
+        self._finalize = weakref.finalize(self, lib.cw_sums_free, self._handle)
         self._period = period
         self._steps: Any = ffi.new("int64_t[]", list(steps))
+
+    def close(self) -> None:
+        """Free the memory, at least 16 bytes for each answer. The sums cannot be used after that."""
+        self._finalize()
 
     def add(self, rows: bytes) -> list[UsageSum]:
         """Return the sums of a file's rows. If several of the rows belong to the same answer, the last one counts.
