@@ -422,12 +422,15 @@ def _store(db: sqlite3.Connection, id: int | None, path: bytes, delta: FileDelta
 
 
 def _rows(db: sqlite3.Connection, id: int) -> tuple[bytes, bytes]:
-    """Return the rows of a file that has answers: the originals and the copies."""
-    query = "SELECT digest, originals, copies FROM files JOIN rows ON file = id WHERE id = ?"
-    stored: tuple[bytes, bytes, bytes] | None = db.execute(query, (id,)).fetchone()
-    if stored is None or stored[0] != _rows_digest(*stored[1:]):
+    """Return the rows of a file: the originals and the copies. A file without answers has no digest and no rows."""
+    query = "SELECT digest, originals, copies FROM files LEFT JOIN rows ON file = id WHERE id = ?"
+    digest, *rows = db.execute(query, (id,)).fetchone()
+    if digest is None:
+        return b"", b""
+    originals, copies = rows
+    if digest != _rows_digest(originals, copies):
         raise sqlite3.DatabaseError(_DAMAGED)
-    return stored[1:]
+    return originals, copies
 
 
 def _rows_digest(originals: bytes, copies: bytes) -> bytes:

@@ -358,6 +358,22 @@ def test_a_last_line_that_another_process_goes_on_with_is_counted_no_more(tmp_pa
     assert looked(folder, file)[0] == looked(folder, ":memory:")[0] == by_the_rule(folder)
 
 
+def test_a_file_that_had_no_answers_yet_is_not_damaged(tmp_path: Path, file: Path) -> None:
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    path, old = folder / "a.jsonl", folder / "old.jsonl"
+    path.write_bytes(line({"type": "user"}))
+    old.write_bytes(answer(1, 10))
+    looked(folder, file)
+    old.unlink()
+    for number in range(2, 4):
+        with open(path, "ab") as opened:
+            opened.write(answer(number, 100))
+        with UsageIndex(folder, file) as index:
+            assert outputs(plain(index.sums()[""])) == 10 + 100 * (number - 1)
+            assert (index.notes, index.gone) == ([], [old])
+
+
 def test_one_damaged_byte_makes_no_other_sums(tmp_path: Path, file: Path) -> None:
     folder = tmp_path / "projects"
     folder.mkdir()
