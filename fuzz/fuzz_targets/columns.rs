@@ -21,7 +21,7 @@ const TABLES: [&str; 3] = [
     "!where assistant user\n!each message.content\noffset int offset\nuuid text first uuid\nblock int index\n\
      kind text kind *.type\ntext text joined *.text *.thinking *.content\ntool text first *.id *.tool_use_id\n\
      input json first *.input\nis_error bool first *.is_error",
-    "!where assistant\n!need message.usage\noffset int offset\nid text first message.id\n\
+    "!where assistant\n!need assistant message.usage\noffset int offset\nid text first message.id\n\
      input int first message.usage.input_tokens\nfive int first message.usage.cache_creation.ephemeral_5m_input_tokens",
 ];
 

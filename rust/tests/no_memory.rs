@@ -260,9 +260,9 @@ const SPECS: [&str; 4] = [
      text text joined message.content content\nkind text if a uuid b n",
     "!where assistant user\n!each message.content\nblock int index\nkind text kind *.type\n\
      text text joined *.text\ninput json first *.input",
-    "!where assistant\n!need message.usage\nmessage_id text first message.id\nrequest_id text first requestId\n\
+    "!where assistant\n!need assistant message.usage\nmessage_id text first message.id\nrequest_id text first requestId\n\
      n int first message.usage.n",
-    "!where assistant\n!need message.usage\ntype text first type\nmodel_usage json first modelUsage\npath text path\n\
+    "!where assistant\n!need assistant message.usage\ntype text first type\nmodel_usage json first modelUsage\npath text path\n\
      message_id text first message.id\nrequest_id text first requestId\nuuid text first uuid\n\
      request_session_id text first requestSessionId\nsession_id text first sessionId\nmodel text first uuid\n\
      cwd text first uuid\ntotal_cost_usd float first totalCostUSD\noffset int offset\ntimestamp time first timestamp\n\

@@ -38,20 +38,31 @@ def test_all_columns_are_those_of_the_tables() -> None:
 def test_what_a_file_has_is_read() -> None:
     cost = {"type": "cost-state", "sessionId": "c", "totalCostUSD": 2, "modelUsage": {"x": {"costUSD": 1.5}, "y": {}}}
     copy = answer(2, requestSessionId="o", cwd="/a")
-    made_up = answer(3, model="<synthetic>")
-    found = read_usage(line({"type": "user"}) + answer(1) + copy + made_up + line(cost) + b"{torn")
+    synthetic = answer(3, model="<synthetic>")
+    found = read_usage(line({"type": "user"}) + answer(1) + copy + synthetic + line(cost) + b"{torn")
     assert (len(found.originals), len(found.copies)) == (ROW_BYTES, ROW_BYTES)
     assert sorted(found.names.values()) == ["o", "s", "x"]
     assert found[3:] == ("s", "/a", (2.0, {"x": 1.5, "y": 0.0}), "c")
     assert read_usage(b"") == UsageRows(b"", b"", {}, "", "", None, "")
 
 
-@pytest.mark.parametrize("models", [{}, {"x": 5, "y": {"costUSD": "1"}, "z": {"costUSD": None}}])
-def test_a_cost_without_numbers_of_its_models_is_one(models: dict[str, Any]) -> None:
-    state = {"type": "cost-state", "sessionId": "\ud83d", "totalCostUSD": 0.5, "modelUsage": models}
-    found = read_usage(line(state))
-    assert found.cost == (0.5, {name: 0.0 for name, usage in models.items() if usage != 5})
-    assert found.cost_session == "\ufffd"
+@pytest.mark.parametrize(
+    ("models", "costs"),
+    [
+        ('{"x":5,"y":{"costUSD":"1"},"z":{"costUSD":null},"w":{"costUSD":true}}', {"y": 0.0, "z": 0.0, "w": 0.0}),
+        *(("null", {}), ("[1]", {}), ("[" * 100_000 + "]" * 100_000, {}), ("9" * 5000, {}), ("{}", {})),
+    ],
+    ids=["odd", "null", "list", "deep", "long", "empty"],
+)
+def test_the_cost_of_a_model_without_a_number_is_zero(models: str, costs: dict[str, float]) -> None:
+    state = b'{"type":"cost-state","sessionId":"\\ud83d","totalCostUSD":0.5,"modelUsage":%s}\n'
+    found = read_usage(state % models.encode())
+    assert (found.cost, found.cost_session) == ((0.5, costs), "\ufffd")
+
+
+def test_a_cost_needs_no_models_and_an_answer_no_cost() -> None:
+    found = read_usage(b'{"type":"cost-state","totalCostUSD":3}\n{"type":"assistant","modelUsage":{},"message":{}}\n')
+    assert found == UsageRows(b"", b"", {}, "", "", (3.0, {}), "")
 
 
 def test_ranges_cut_anywhere_have_the_rows_of_the_whole(tmp_path: Path) -> None:
@@ -81,13 +92,13 @@ def test_sums_are_those_of_the_api(name: str, tmp_path: Path) -> None:
     found = [read_usage(path) for path in sorted(sessions.unpack(name, tmp_path).rglob("*.jsonl"))]
     names = {id: name for each in found for id, name in each.names.items()}
     sums = UsageSums(HOUR, [])
-    told: dict[str, list[int]] = {}
+    totals: dict[str, list[int]] = {}
     for rows in [each.originals for each in found] + [each.copies for each in found]:
         for each in sums.add(rows):
-            before = told.setdefault(names[each.model], [0] * 7)
+            before = totals.setdefault(names[each.model], [0] * 7)
             before[:] = [a + b for a, b in zip(before, each[4:], strict=True)]
-    wanted: dict[str, dict[str, int]] = sessions.truth(name)["sums"]["expected_from_transcripts"]
-    assert told == {model: list(counts.values()) for model, counts in wanted.items()}
+    expected: dict[str, dict[str, int]] = sessions.truth(name)["sums"]["expected_from_transcripts"]
+    assert totals == {model: list(counts.values()) for model, counts in expected.items()}
 
 
 ANSWERS = st.tuples(st.integers(0, 5), st.integers(0, 300), st.sampled_from("st"), st.integers(0, 2), st.booleans())
@@ -95,7 +106,7 @@ ANSWERS = st.tuples(st.integers(0, 5), st.integers(0, 300), st.sampled_from("st"
 
 @given(st.lists(st.lists(ANSWERS, max_size=6), max_size=4))
 def test_each_answer_counts_once_in_its_group(files: list[list[tuple[int, int, str, int, bool]]]) -> None:
-    wanted: dict[tuple[str, int, int], int] = defaultdict(int)
+    expected: dict[tuple[str, int, int], int] = defaultdict(int)
     found: dict[tuple[str, int, int], int] = defaultdict(int)
     rows: list[UsageRows] = []
     names: dict[int, str] = {0: ""}
@@ -117,13 +128,13 @@ def test_each_answer_counts_once_in_its_group(files: list[list[tuple[int, int, s
             for id, tokens, session, hour, is_copy in reversed(file):
                 if is_copy == only_copies and id not in seen:
                     seen.add(id)
-                    wanted[session, hour, 100 if tokens > 100 else 0] += tokens
+                    expected[session, hour, 100 if tokens > 100 else 0] += tokens
     sums = UsageSums(HOUR, [100])
     first = 1_767_312_000_000_000 // HOUR
     for part in [each.originals for each in rows] + [each.copies for each in rows]:
         for each in sums.add(part):
             found[names[each.session], each.period - first, each.step] += each.input_tokens
-    assert found == wanted
+    assert found == expected
 
 
 def test_bytes_that_are_not_rows_are_an_error_and_closed_sums_too() -> None:

@@ -151,17 +151,13 @@ class Answers:
 
 def key_of(*ids: str | None) -> bytes:
     """Return an answer's key from its message id and request id, or from its line's ``uuid``."""
-    return digest_of("\0".join(id or "" for id in ids).encode("utf-8", "surrogatepass"))
-
-
-def digest_of(ids: bytes) -> bytes:
-    """Return the key for ids that are already joined."""
-    return blake2b(ids, digest_size=KEY_BYTES).digest()
+    joined = "\0".join(id or "" for id in ids).encode("utf-8", "surrogatepass")
+    return blake2b(joined, digest_size=KEY_BYTES).digest()
 
 
 def _count(value: object, name: str) -> int:
     number = _get(value, name)
     if isinstance(number, float) and number.is_integer():
         number = int(number)
-    # A number that does not fit into 64 bits counts as 0, as in the Arrow columns of `usage.rows`.
+    # A number that does not fit into 64 bits counts as 0, as in `claude_wire.columns`.
     return min(max(number, 0), MAX_TOKENS) if isinstance(number, int) and number < 2**63 else 0

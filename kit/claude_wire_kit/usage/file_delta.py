@@ -13,8 +13,8 @@ from claude_wire.transcripts.files import open_regular, read_small
 #: If this many bytes before the old end are still the same, the file grew and was not replaced.
 TAIL_BYTES = 256
 
-#: The end of a file is searched in blocks, from the last one to the first. The first block is small, because the last
-#: line is usually complete.
+#: The end of the last complete line is searched backwards, first in the last ``FIRST_BYTES``, then in blocks of
+#: ``BLOCK_BYTES``. The first read is small, because the last line is usually complete.
 FIRST_BYTES, BLOCK_BYTES = 1 << 16, 1 << 20
 
 #: A ``.meta.json`` above this size is not read.
@@ -52,15 +52,15 @@ class FileDelta:
             status = os.fstat(self._file.fileno())
             self._size: int = status.st_size
             may_go_on = inode == status.st_ino and offset <= self._size
-            # For most files this is the only read. It returns the old tail and everything new.
+            # For most files, this one read has the old tail and the end of the last line.
             known = offset - TAIL_BYTES if may_go_on else 0
             begin = max(known, self._size - FIRST_BYTES, 0)
             self._last, self._last_begin = b"", self._size
             self._last, self._last_begin = self._bytes(begin, self._size), begin
             self.start: int = offset if may_go_on and self._tail(offset) == tail else 0
             end = self._end()
-            torn = read_usage(Range(path, end, self._size)) if end < self._size else None
-            is_open = torn is not None and bool(torn.originals or torn.copies)
+            last_line = read_usage(Range(path, end, self._size)) if end < self._size else None
+            is_open = last_line is not None and bool(last_line.originals or last_line.copies)
             self.usage: UsageRows = read_usage(Range(path, self.start, self._size))
             self.bytes_read += self._size - self.start
             offset = 0 if is_open else end

@@ -47,8 +47,8 @@ VERSION = 3
 #: How many seconds to wait while another process is writing the index.
 BUSY_SECONDS = 30
 
-#: Sums are stored for each quarter of an hour, because time zones differ by whole quarter hours. A time is stored as a
-#: number of quarter hours since 1970. ``NO_TIME`` stands for a missing time or one before 1970, and ``NEVER`` is after
+#: Each quarter of an hour has its own sums, because time zones differ by whole quarter hours. A quarter hour is stored
+#: as its number, counted from 1970. ``NO_TIME`` stands for a missing time or one before 1970, and ``NEVER`` is after
 #: all times.
 QUARTER_SECONDS, NO_TIME, NEVER = 900, -1, 2**62
 
@@ -59,25 +59,25 @@ MAX_LEVELS = 6
 COUNTS = ("input", "output", "written", "written_5m", "written_1h", "read")
 _SCHEMA = f"""
 CREATE TABLE files (id INTEGER PRIMARY KEY, path BLOB UNIQUE, size INT, mtime INT, inode INT, offset INT, tail BLOB,
-  agent TEXT, session TEXT, project TEXT, cost TEXT, gone INT DEFAULT 0, digest BLOB);
+  agent TEXT, session TEXT, project TEXT, cost TEXT, gone INT DEFAULT 0, rows_digest BLOB);
 CREATE TABLE rows (file INTEGER PRIMARY KEY, originals BLOB, copies BLOB);
 CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE sums (file INT, session INT, model INT, quarter INT, step INT, answers INT, {", ".join(COUNTS)});
 CREATE TABLE digest (value BLOB);
 PRAGMA user_version = {VERSION};
 """
-#: What a query reads. The digest in the table of this name covers it, because SQLite reports no error for a flipped bit
-#: in a number. The digest of a file's rows is in ``files``.
+#: The table ``digest`` has a digest of what these queries return, because SQLite reports no error for a flipped bit in
+#: a number. ``files`` has a digest of each file's rows.
 _DIGESTED = ("SELECT * FROM files ORDER BY id", "SELECT * FROM names ORDER BY id", "SELECT * FROM sums")
-#: Stores what is new in a file. What is known of a file that grew is kept, except a cost that is older.
+#: Stores a new file, or updates a file that grew: its session and project stay, and a new cost replaces the old one.
 _STORE = """
-INSERT INTO files (id, path, size, mtime, inode, offset, tail, agent, session, project, cost, digest)
+INSERT INTO files (id, path, size, mtime, inode, offset, tail, agent, session, project, cost, rows_digest)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET (size, mtime, inode, offset, tail, session,
-  project, cost, digest) = (excluded.size, excluded.mtime, excluded.inode, excluded.offset, excluded.tail,
+  project, cost, rows_digest) = (excluded.size, excluded.mtime, excluded.inode, excluded.offset, excluded.tail,
   coalesce(session, excluded.session), coalesce(project, excluded.project), coalesce(excluded.cost, cost),
-  coalesce(excluded.digest, digest))
+  coalesce(excluded.rows_digest, rows_digest))
 """
-_DAMAGED = "the index is damaged: its digest differs"
+_DAMAGED = "it is damaged: a digest differs"
 #: An OperationalError with one of these words in its text does not mean that the index is damaged.
 _NO_DAMAGE = ("locked", "busy", "readonly", "read-only", "disk", "full", "unable to open", "I/O", "interrupted")
 #: The columns to group by, besides model and price step. A subagent's file belongs to its session's project.
@@ -255,7 +255,9 @@ class UsageIndex:
     def own_costs(self) -> dict[str, OwnCost]:
         """Return the costs that the CLI itself stored, by session id. Sessions without a stored cost are omitted."""
         # If a session has several files, the last one in this order counts, as with answers.
-        query = "SELECT session, cost FROM files WHERE cost IS NOT NULL ORDER BY gone DESC, path"
+        query = (
+            "SELECT session, cost FROM files WHERE cost IS NOT NULL AND session IS NOT NULL ORDER BY gone DESC, path"
+        )
         return self._safely(
             lambda db: {session: OwnCost(*json.loads(cost)) for session, cost in db.execute(query).fetchall()}
         )
@@ -267,7 +269,7 @@ class UsageIndex:
         if by in PERIODS:
             return lru_cache(None)(partial(_period, PERIODS[by], zone))
         names: dict[int, str] = dict(db.execute("SELECT id, name FROM names"))
-        begun: dict[str, str] = dict(
+        project_of: dict[str, str] = dict(
             db.execute("SELECT session, project FROM files WHERE agent = 'main' ORDER BY gone DESC, path")
         )
 
@@ -275,7 +277,7 @@ class UsageIndex:
             return names.get(id, "")
 
         def project(id: int, of_file: str | None) -> str:
-            return begun.get(session(id)) or of_file or ""
+            return project_of.get(session(id)) or of_file or ""
 
         return session if by == "session" else project
 
@@ -400,12 +402,12 @@ class UsageIndex:
 
 
 def _store(db: sqlite3.Connection, id: int | None, path: bytes, delta: FileDelta) -> None:
-    """Store what is new in a file. ``id`` is the file's row in the index, or None for a new file."""
+    """Store what is new in a file. ``id`` is the file's id in the index, or None for a new file."""
     usage, agent = delta.usage, None
     rows = usage.originals, usage.copies
     if id is not None and delta.start and any(rows):
-        before = _rows(db, id)
-        rows = before[0] + rows[0], before[1] + rows[1]
+        originals, copies = _rows(db, id)
+        rows = originals + usage.originals, copies + usage.copies
     if not delta.start:
         db.execute("DELETE FROM files WHERE path = ?", (path,))
         db.execute("DELETE FROM rows WHERE file = ?", (id,))
@@ -422,13 +424,13 @@ def _store(db: sqlite3.Connection, id: int | None, path: bytes, delta: FileDelta
 
 
 def _rows(db: sqlite3.Connection, id: int) -> tuple[bytes, bytes]:
-    """Return the rows of a file: the originals and the copies. A file without answers has no digest and no rows."""
-    query = "SELECT digest, originals, copies FROM files LEFT JOIN rows ON file = id WHERE id = ?"
-    digest, *rows = db.execute(query, (id,)).fetchone()
-    if digest is None:
+    """Return a file's rows: the originals and the copies."""
+    query = "SELECT rows_digest, originals, copies FROM files LEFT JOIN rows ON file = id WHERE id = ?"
+    digest, *stored = db.execute(query, (id,)).fetchone()
+    if digest is None:  # the file has had no answers yet
         return b"", b""
-    originals, copies = rows
-    if digest != _rows_digest(originals, copies):
+    originals, copies = stored
+    if None in stored or digest != _rows_digest(originals, copies):
         raise sqlite3.DatabaseError(_DAMAGED)
     return originals, copies
 
@@ -449,7 +451,7 @@ def _sum(db: sqlite3.Connection) -> None:
 
     db.execute("DELETE FROM sums")
     insert = f"INSERT INTO sums VALUES ({', '.join('?' * (6 + len(COUNTS)))})"
-    files = db.execute("SELECT id FROM files WHERE digest IS NOT NULL ORDER BY gone, path DESC").fetchall()
+    files = db.execute("SELECT id FROM files WHERE rows_digest IS NOT NULL ORDER BY gone, path DESC").fetchall()
     sums = UsageSums(QUARTER_SECONDS * 1_000_000, PROMPT_STEPS)
     with_copies: list[int] = []
     try:

@@ -347,6 +347,12 @@ def test_what_is_gone_stays_counted_until_it_is_pruned(tmp_path: Path, file: Pat
     assert outputs(looked(folder, file)[0]) == 110
 
 
+def test_a_cost_without_a_session_is_of_no_session(tmp_path: Path, file: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"type":"cost-state","totalCostUSD":3,"modelUsage":{}}\n')
+    with UsageIndex(tmp_path, file) as index:
+        assert index.own_costs() == {}
+
+
 def test_a_last_line_that_another_process_goes_on_with_is_counted_no_more(tmp_path: Path, file: Path) -> None:
     folder = tmp_path / "projects"
     folder.mkdir()
@@ -677,7 +683,7 @@ def test_the_index_has_no_text_of_a_conversation_and_only_its_user_can_read_it(e
 
 @pytest.mark.parametrize(("files", "answers"), [(1, 10_000), (10, 1000), (100, 50), (1000, 2)])
 def test_the_index_is_as_small_as_the_page_of_limits_says(files: int, answers: int, tmp_path: Path, file: Path) -> None:
-    """An index has 90 bytes for each answer, 5 KB for each file, and the 10 pages of an empty index."""
+    """An index has at most 90 bytes for each answer, 5 KB for each file, and the 10 pages of an empty index."""
     folder = tmp_path / "projects" / "-home-user-src-project"
     folder.mkdir(parents=True)
     for number in range(files):

@@ -184,11 +184,13 @@ def _scan(
         raise
 
 
-def new_scan(spec: bytes, only: Iterable[str] = (), options: int = 0, max_line_bytes: int = MAX_LINE_BYTES) -> int:
+def new_scan(
+    specification: bytes, only: Iterable[str] = (), options: int = 0, max_line_bytes: int = MAX_LINE_BYTES
+) -> int:
     """Make a native scan without sources. Return its handle, which ``cw_scan_free`` must free."""
     kinds = "\n".join(sorted(only)).encode()
     handle = ffi.new("uint64_t *")
-    texts = spec, len(spec), kinds, len(kinds)
+    texts = specification, len(specification), kinds, len(kinds)
     checked(lib.cw_scan_new(*texts, options, max_line_bytes, _callback(), handle))
     return int(handle[0])
 
@@ -229,12 +231,12 @@ def add_source(handle: int, source: Source) -> str | None:
             require_int(name, number, 0)
         bounds = rest[0], rest[1]
     elif not isinstance(source, (str, os.PathLike)):
-        raise TypeError(f"scan() takes paths, Ranges or bytes, not {type_of(source)}")
+        raise TypeError(f"sources are paths, Ranges or bytes, not {type_of(source)}")
     path = os.fspath(source)
     if os.path.isdir(path):
-        raise IsADirectoryError(21, "a directory: pass its files to scan()", path)
+        raise IsADirectoryError(21, "a directory: pass its files", path)
     if not stat.S_ISREG(os.stat(path).st_mode):
-        raise OSError(errno.EINVAL, "not a regular file: scan() reads each path more than once", path)
+        raise OSError(errno.EINVAL, "not a regular file: each path is read more than once", path)
     encoded = path.encode() if sys.platform == "win32" else os.fsencode(path)
     checked(lib.cw_scan_add(handle, encoded, len(encoded), 1, *bounds))
     return path

@@ -91,7 +91,7 @@ _TABLES: dict[TableName, tuple[list[str], dict[str, str]]] = {
         },
     ),
     "usage": (
-        ["!where assistant", "!need message.usage"],
+        ["!where assistant", "!need assistant message.usage"],
         {
             **_LINE,
             **_SESSION,
@@ -136,7 +136,7 @@ def spec(table: TableName, columns: tuple[str, ...]) -> bytes:
     return "\n".join([*which, *(f"{name} {known[name]}" for name in columns)]).encode()
 
 
-#: The columns that ``rust/src/columns/usage.rs`` needs.
+#: The columns that ``rust/src/columns/usage_rows.rs`` needs.
 _ROW_COLUMNS = (
     *("type", "path", "offset", "timestamp", "message_id", "request_id", "uuid", "request_session_id", "session_id"),
     *("model", "cwd", "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m"),
@@ -148,5 +148,5 @@ _ROW_COLUMNS = (
 def usage_rows_spec() -> bytes:
     """Return the specification of a table with the usage of answers, and the costs of sessions."""
     known = {**_TABLES["results"][1], **_TABLES["usage"][1]}
-    which = ["!where assistant cost-state", "!need message.usage modelUsage"]
+    which = ["!where assistant cost-state", "!need assistant message.usage"]
     return "\n".join([*which, *(f"{name} {known[name]}" for name in _ROW_COLUMNS)]).encode()

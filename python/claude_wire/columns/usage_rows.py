@@ -1,6 +1,6 @@
 """Keep the usage in transcripts as small rows of numbers, and add up the rows of many files.
 
-``rust/src/columns/usage.rs`` describes the rows, and says which row of an answer counts.
+``rust/src/columns/usage_rows.rs`` describes the rows, and says which row of an answer counts.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -11,16 +11,16 @@ import json
 import struct
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from claude_wire.columns.scan import Source, add_source, new_scan
 from claude_wire.columns.tables import usage_rows_spec
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.library import checked, ffi, lib
 
-#: The digest and the length of a name, which follows them.
+#: Before each name: its digest, and its length in bytes.
 _NAME = struct.Struct("<qQ")
-#: A ``totalCostUSD``, which a ``modelUsage`` follows.
+#: The session's ``totalCostUSD``. The JSON of its ``modelUsage`` follows.
 _COST = struct.Struct("<d")
 
 
@@ -38,13 +38,13 @@ class UsageRows(NamedTuple):
     cwd: str
     """The first directory that the CLI worked in. Empty if there is none."""
     cost: tuple[float, dict[str, float]] | None
-    """The last ``cost-state``: the session's cost in US dollars, and the cost of each model. None if there is none."""
+    """From the last ``cost-state``: the session's cost in US dollars, and each model's. None if there is none."""
     cost_session: str
-    """The session id of the last ``cost-state``. Empty if there is none."""
+    """The session id of that ``cost-state``. Empty if there is none."""
 
 
 class UsageSum(NamedTuple):
-    """The number of some answers, and their tokens."""
+    """The number of answers with the same session, model, period and step, and their tokens."""
 
     session: int
     """The digest of the id of the session in which the answers were requested."""
@@ -53,7 +53,7 @@ class UsageSum(NamedTuple):
     period: int
     """The number of the period, counted from 1970. -1 for answers before 1970 or without a time."""
     step: int
-    """The highest step that each of the prompts exceeds, or 0."""
+    """The highest of the ``steps`` that the prompts exceed. 0 if they exceed none."""
     answers: int
     input_tokens: int
     output_tokens: int
@@ -67,16 +67,22 @@ _SUM = struct.Struct(f"={len(UsageSum._fields)}q")
 
 
 def read_usage(source: Source) -> UsageRows:
-    """Read the usage in a transcript or a range of it. Lines that the CLI wrote in place of an answer are omitted.
+    """Read the usage in a transcript or a range of it.
+
+    Invalid lines are skipped, lines of more than ``DEFAULT_MAX_LINE_BYTES``, and lines that the CLI wrote in place of
+    an answer.
 
     Raises:
         OSError: the file cannot be read.
     """
     handle = new_scan(usage_rows_spec(), max_line_bytes=DEFAULT_MAX_LINE_BYTES)
     try:
-        add_source(handle, source)
+        path = add_source(handle, source)
         out = ffi.new("uint64_t[14]")
-        checked(lib.cw_scan_usage(handle, out))
+        try:
+            checked(lib.cw_scan_usage(handle, out))
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
         places = iter(ffi.unpack(out, 14))
         originals, copies, names, session, cwd, cost, cost_session = (
             bytes(ffi.buffer(ffi.cast("uint8_t *", address), length)) if length else b""
@@ -101,19 +107,24 @@ def _cost(data: bytes) -> tuple[float, dict[str, float]] | None:
     if not data:
         return None
     (total,) = _COST.unpack_from(data)
-    usages: dict[str, Any] = json.loads(data[_COST.size :] or b"{}")
-    costs: dict[str, Any] = {name: usage.get("costUSD") for name, usage in usages.items() if isinstance(usage, dict)}
+    try:
+        usages: Any = json.loads(data[_COST.size :])
+    except (ValueError, RecursionError):  # none, a number that is too long, or nested too deeply
+        usages = None
+    models = cast("dict[str, Any]", usages) if isinstance(usages, dict) else {}
+    costs: dict[str, Any] = {name: usage.get("costUSD") for name, usage in models.items() if isinstance(usage, dict)}
     return total, {name: cost if type(cost) in (int, float) else 0.0 for name, cost in costs.items()}
 
 
 class UsageSums:
-    """Adds up rows, each answer once: where it was added first.
+    """Adds up rows. An answer counts in the first :meth:`add` that has it.
 
     Add the originals of all files, and then the copies. So a copy only counts if its original is missing.
 
     Args:
         period: the length of a period in microseconds. The answers of each period have their own sum.
-        steps: numbers of tokens, in ascending order. Prompts with more tokens than one of them have their own sum.
+        steps: numbers of tokens, in ascending order. Answers are summed separately by the highest step that their
+            prompt exceeds, because their price may differ.
     """
 
     def __init__(self, period: int, steps: Sequence[int]) -> None:
@@ -132,7 +143,8 @@ class UsageSums:
         """Return the sums of a file's rows. If several of the rows belong to the same answer, the last one counts.
 
         Raises:
-            ValueError: these are not rows.
+            ValueError: the length of ``rows`` is not a multiple of a row's size.
+            HandleError: the sums are closed.
         """
         out, count = ffi.new("int64_t[]", len(rows) // 8), ffi.new("uint64_t *")
         steps = self._steps, len(self._steps)

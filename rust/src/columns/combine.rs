@@ -1,14 +1,14 @@
-//! [`Combine`]: keeps one row for each API response in `usage` tables.
+//! [`Combine`]: keeps one row for each of the model's answers in `usage` tables.
 //!
-//! A response can have several rows, and adding up their tokens would count the response more than once. A response with several content
-//! blocks has several lines, each with the usage of the whole response. A forked session copies lines into another file. A recorded stream
-//! has the same responses as the transcript.
+//! An answer can have several rows, and adding up their tokens would count the answer more than once. An answer with several content
+//! blocks has several lines, each with the usage of the whole answer. A forked session copies lines into another file. A recorded stream
+//! has the same answers as the transcript.
 //!
-//! Rows with the same `message_id` and `request_id` belong to one response. If a row has no `message_id`, its `uuid` is the key. A row
-//! without both counts as a separate response. Only one row per response counts:
+//! Rows with the same `message_id` and `request_id` belong to one answer. If a row has no `message_id`, its `uuid` is the key. A row
+//! without both counts as a separate answer. Only one row per answer counts:
 //!
 //! ```text
-//! 1. a transcript row before a stream row, which has only the output tokens known at the start of the response
+//! 1. a transcript row before a stream row, which has only the output tokens known at the start of the answer
 //! 2. the original, without `request_session_id`, before a copy
 //! 3. the last row
 //! ```
@@ -27,7 +27,7 @@ pub trait Rows {
     fn cell(&self, column: usize, row: usize) -> Cell<'_>;
 }
 
-/// The row that counts for a response, among the rows added so far.
+/// The row that counts for an answer, among the rows added so far.
 #[derive(Clone, Copy, Debug)]
 struct Best {
     table: usize,
@@ -45,7 +45,7 @@ pub struct Combine<T> {
     tables: Vec<T>,
     /// For each row of each table, whether it counts.
     counts: Vec<Vec<bool>>,
-    /// Maps a response's key to the response's index in `answers`.
+    /// Maps an answer's key to the answer's index in `answers`.
     known: HashMap<Box<[u8]>, usize>,
     answers: Vec<Best>,
 }
@@ -118,7 +118,7 @@ impl<T: Rows> Combine<T> {
             }
             let rank = 2 * u8::from(text(3) != Some(b"stream")) + u8::from(text(4).is_none());
             let best = Best { table, row, rank };
-            // A response's rows usually follow each other, so compare with the last key before the look-up.
+            // An answer's rows usually follow each other, so compare with the last key before the look-up.
             if key != last_key {
                 last = self
                     .known

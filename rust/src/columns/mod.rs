@@ -17,7 +17,7 @@
 //! * `values`: converts JSON values to text, numbers and times.
 //! * `spec`: the columns of a table, and the rules that fill them; `rows`: makes the rows of one line; `batch`: growing columns.
 //! * `source`: files and bytes to read; `reader`: reads them line by line into batches, and counts problems.
-//! * `combine`: keeps one row of each response that has several rows; `usage`: stores the usage of responses in small rows, and adds it up.
+//! * `combine`: keeps one row of each answer that has several rows; `usage_rows`: stores the usage of answers in small rows, and adds it up.
 
 pub mod batch;
 pub mod combine;
@@ -26,6 +26,6 @@ pub mod rows;
 pub mod source;
 pub mod spec;
 pub mod tree;
-pub mod usage;
+pub mod usage_rows;
 pub mod values;
 pub mod walk;

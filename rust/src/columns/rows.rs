@@ -145,9 +145,11 @@ impl Rows {
             return Err(Fault::Unclear);
         }
         let tag = found.value(spec.tag);
-        let is_object = |&slot: &Slot| found.value(slot).form == Form::Object;
+        let lacks = |(name, slot): &(Vec<u8>, Slot)| {
+            found.value(*slot).form != Form::Object && tag.is(data, name)
+        };
         if !spec.types.is_empty() && !spec.types.iter().any(|name| tag.is(data, name))
-            || !spec.need.is_empty() && !spec.need.iter().any(is_object)
+            || spec.need.as_ref().is_some_and(lacks)
         {
             return Ok((end + 1, false));
         }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! !where assistant user                     only lines whose `type` is one of these
-//! !need message.usage modelUsage            only lines in which one of these values is an object
+//! !need assistant message.usage             of the lines of this type, only those in which this value is an object
 //! !each message.content attachment.prompt   one row per object in the first of these lists that is present (or one row for a
 //!                                           string in place of the list); without `!each`, one row per line
 //! ```
@@ -71,8 +71,8 @@ pub struct Spec {
     pub tag: Slot,
     /// `!where`: the types of lines that have rows; empty for all types.
     pub types: Vec<Vec<u8>>,
-    /// `!need`: the values of which one must be an object; empty if none must.
-    pub need: Vec<Slot>,
+    /// `!need`: a type of lines, and the value that must be an object in these lines.
+    pub need: Option<(Vec<u8>, Slot)>,
     /// `!each`: the lists; empty if each line is one row.
     pub each: Vec<Slot>,
 }
@@ -88,7 +88,7 @@ impl Spec {
             columns: Vec::new(),
             block: Tree::default(),
             types: Vec::new(),
-            need: Vec::new(),
+            need: None,
             each: Vec::new(),
             line,
         };
@@ -98,11 +98,8 @@ impl Spec {
             match words.next()? {
                 "!where" => spec.types = words.map(|word| word.as_bytes().to_vec()).collect(),
                 "!need" => {
-                    let values = words.map(|path| spec.line.want(path));
-                    spec.need = values.collect::<Option<_>>()?;
-                    if spec.need.is_empty() {
-                        return None;
-                    }
+                    let kind = words.next()?.into();
+                    spec.need = Some((kind, spec.line.want(words.next()?)?));
                 }
                 "!each" => {
                     let lists = words.map(|path| spec.line.want(path));

@@ -94,10 +94,10 @@ released!(ArrowArrayStream);
 const NULLABLE: i64 = 2;
 // The errno values that a stream's functions return. Consumers turn some of them into exceptions, for example `ENOMEM` into a
 // `MemoryError`.
-const EIO: c_int = 5;
+pub(super) const EIO: c_int = 5;
 pub(super) const ENOMEM: c_int = 12;
 const EBUSY: c_int = 16;
-const EINVAL: c_int = 22;
+pub(super) const EINVAL: c_int = 22;
 
 /// The memory that an exported struct points to, owned by its `private_data`. Moving a `Parts` does not move this memory, because it is in
 /// vectors on the heap.

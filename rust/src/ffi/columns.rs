@@ -11,10 +11,10 @@
 //! ```
 //!
 //! A combination takes such streams as input: `cw_combine_new`, then `cw_combine_add` for each table. `cw_combine_stream` then returns one
-//! row per response.
+//! row per answer.
 //!
-//! `cw_scan_usage` reads the sources itself and returns the usage of responses as small rows of numbers, which the caller can store.
-//! `cw_sums_new` and `cw_sums_add` add up such rows, each response once.
+//! `cw_scan_usage` reads the sources itself and returns the usage of answers as small rows of numbers, which the caller can store.
+//! `cw_sums_new` and `cw_sums_add` add up such rows, each answer once.
 //!
 //! A stream stays valid after its handle is freed, because both hold counted references to the plan and the sources.
 
@@ -22,21 +22,21 @@ use std::ffi::{c_char, c_void};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex};
-use std::{mem, ptr};
+use std::{mem, ptr, slice};
 
-use super::arrow::{ArrowArrayStream, Batches, StreamError};
+use super::arrow::{ArrowArrayStream, Batches, StreamError, EINVAL, EIO};
 use super::forks::watch_forks;
 use super::imported::{Imported, Table};
 use super::{
-    bytes, bytes_mut, guard, level, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM,
-    CW_NOTHING,
+    bytes, bytes_mut, guard, length, level, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY,
+    CW_ERROR_SYSTEM, CW_NOTHING,
 };
-use crate::columns::batch::{copied, push, reserve, with_room, Type};
+use crate::columns::batch::{copied, reserve, with_room, Type};
 use crate::columns::combine::Combine;
 use crate::columns::reader::{lock, Case, Failure, Plan, Problem, Reader, Reply, Report};
 use crate::columns::source::{Input, Source};
 use crate::columns::spec::Spec;
-use crate::columns::usage::{Groups, UsageRows, UsageSums, ROW_BYTES, WORDS};
+use crate::columns::usage_rows::{Grouping, UsageRows, UsageSums, ROW_BYTES, WORDS};
 use crate::ffi::handle;
 use crate::filter::names::Names;
 
@@ -59,7 +59,7 @@ struct Scan {
     plan: Arc<Plan>,
     sources: Arc<Vec<Source>>,
     report: Arc<Mutex<Report>>,
-    /// What the last `cw_scan_usage` has read.
+    /// The rows that the last `cw_scan_usage` read. Its caller has their addresses.
     usage: Option<UsageRows>,
 }
 
@@ -256,7 +256,7 @@ fn begin(handle: u64) -> Result<Pass, i32> {
 /// Reads all sources, and keeps their usage in the scan. Writes seven pairs of an address and a length in bytes to `out`: the public fields
 /// of [`UsageRows`], in the order of their declaration. The bytes are valid until the scan is freed or this function is called again.
 ///
-/// Returns `CW_ERROR_ARGUMENT` if the scan lacks a column that the rows need, and `CW_ERROR_SYSTEM` if a source cannot be read.
+/// Returns `CW_ERROR_ARGUMENT` if the scan lacks a column that the rows need, and `CW_ERROR_SYSTEM` if a source cannot be read or the decoder fails.
 ///
 /// # Safety
 ///
@@ -292,10 +292,6 @@ pub unsafe extern "C" fn cw_scan_usage(handle: u64, out: *mut u64) -> i32 {
     })
 }
 
-/// The numbers of two system errors, which are the same on all systems.
-const EIO: i32 = 5;
-const EINVAL: i32 = 22;
-
 /// Returns the status for a pass that failed.
 fn status(failure: Failure) -> i32 {
     match failure {
@@ -305,7 +301,7 @@ fn status(failure: Failure) -> i32 {
     }
 }
 
-/// Makes an empty sum of usage rows, and writes its handle to `out`.
+/// Makes an empty [`UsageSums`], and writes its handle to `out`.
 ///
 /// # Safety
 ///
@@ -321,7 +317,7 @@ pub unsafe extern "C" fn cw_sums_new(out: *mut u64) -> i32 {
     })
 }
 
-/// Frees a sum.
+/// Frees a [`UsageSums`].
 #[no_mangle]
 pub extern "C" fn cw_sums_free(handle: u64) -> i32 {
     guard(|| {
@@ -330,15 +326,15 @@ pub extern "C" fn cw_sums_free(handle: u64) -> i32 {
     })
 }
 
-/// Adds up the `len` bytes of usage rows at `rows`, without responses that were added before. Writes a group of eleven numbers for each sum
-/// to `out`, which needs as much room as the rows, and the number of groups to `count`. [`UsageSums::add`] describes the numbers.
+/// Adds up the `len` bytes of usage rows at `rows`, without answers that were added before. Writes the sums to `out`, which needs as much
+/// room as the rows, and their number to `count`. [`UsageSums::add`] describes a sum.
 ///
 /// Returns `CW_ERROR_ARGUMENT` if `len` is not a multiple of a row's size.
 ///
 /// # Safety
 ///
 /// `rows` must be null with `len` 0, or point to `len` readable bytes. `steps` must be null with `steps_len` 0, or point to `steps_len`
-/// numbers. `out` must be null with `len` 0, or point to `len` writable bytes, aligned to 8. `count` must be null or writable.
+/// numbers, aligned to 8. `out` must be null with `len` 0, or point to `len` writable bytes, aligned to 8. `count` must be null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_sums_add(
     handle: u64,
@@ -356,19 +352,15 @@ pub unsafe extern "C" fn cw_sums_add(
         if rows.len() % ROW_BYTES != 0 || out.is_null() && len > 0 {
             return Err(CW_ERROR_ARGUMENT);
         }
-        let mut list = Vec::new();
-        for index in 0..usize::try_from(steps_len).map_err(|_| CW_ERROR_ARGUMENT)? {
-            if steps.is_null() {
-                return Err(CW_ERROR_ARGUMENT);
-            }
-            // SAFETY: `steps` is not null, and the caller guarantees `steps_len` numbers.
-            push(&mut list, unsafe { steps.add(index).read() })?;
-        }
-        let groups = Groups {
-            period,
-            steps: &list,
+        let steps = if steps_len == 0 {
+            &[]
+        } else {
+            let steps_len = length(steps.cast(), steps_len.saturating_mul(8))? / 8;
+            // SAFETY: `length` checked that `steps` is not null. The caller guarantees `steps_len` numbers that nobody writes during the call.
+            unsafe { slice::from_raw_parts(steps, steps_len) }
         };
-        let sums = SUMS.with(handle, |sums| sums.add(rows, &groups))??;
+        let grouping = Grouping { period, steps };
+        let sums = SUMS.with(handle, |sums| sums.add(rows, &grouping))??;
         // SAFETY: each sum is the sum of at least one row and has a row's size, so the sums have at most `len` bytes. The caller guarantees
         // that `out` has room for them.
         unsafe { ptr::copy_nonoverlapping(sums.as_ptr().cast(), out, sums.len() * WORDS) };
@@ -629,7 +621,7 @@ fn add(combined: &mut Combined, mut imported: Imported) -> Result<(), StreamErro
     Ok(())
 }
 
-/// Writes the address of a new `ArrowArrayStream` to `out`: the rows of all added tables, but only one row per response. [`cw_stream_free`]
+/// Writes the address of a new `ArrowArrayStream` to `out`: the rows of all added tables, but only one row per answer. [`cw_stream_free`]
 /// frees it. Returns `CW_ERROR_ARGUMENT` if no table was added.
 ///
 /// # Safety

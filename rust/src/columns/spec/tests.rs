@@ -9,7 +9,7 @@ pub const TABLES: [&str; 3] = [
     "!where assistant user attachment\n!each message.content attachment.prompt\noffset int offset\nuuid text first uuid\nblock int index\n\
      kind text kind *.type\ntext text joined *.text *.thinking *.content\ntool text first *.id *.tool_use_id\n\
      input json first *.input\nis_error bool first *.is_error",
-    "!where assistant\n!need message.usage\noffset int offset\nid text first message.id\n\
+    "!where assistant\n!need assistant message.usage\noffset int offset\nid text first message.id\n\
      input int first message.usage.input_tokens\nfive int first message.usage.cache_creation.ephemeral_5m_input_tokens",
 ];
 
@@ -31,16 +31,14 @@ fn an_invalid_spec_is_refused() {
         "a integer first b",
         "a int last b",
         "!need",
+        "!need assistant",
         "!each",
         &many.join("\n"),
     ] {
         assert!(Spec::new(text).is_none(), "{text}");
     }
     let spec = Spec::new(TABLES[1]).unwrap();
-    assert_eq!(
-        (spec.types.len(), spec.need.len(), spec.each.len()),
-        (3, 0, 2)
-    );
+    assert_eq!((spec.types.len(), spec.need, spec.each.len()), (3, None, 2));
     assert_eq!(spec.columns[4].name, "text");
     assert!(matches!(&spec.columns[4].rule, Rule::Joined(places) if places.len() == 3));
 }

@@ -7,7 +7,7 @@ use crate::columns::source::{Input, Source};
 use crate::simd::Level;
 
 /// The specification that Python makes; tests in Python check that it has all columns.
-const SPEC: &str = "!where assistant cost-state\n!need message.usage modelUsage\ntype text first type\n\
+const SPEC: &str = "!where assistant cost-state\n!need assistant message.usage\ntype text first type\n\
     path text path\noffset int offset\ntimestamp time first timestamp\nmessage_id text first message.id\n\
     request_id text first requestId\nuuid text first uuid\nrequest_session_id text first requestSessionId\n\
     session_id text first sessionId\nmodel text first message.model\ncwd text first cwd\n\
@@ -42,7 +42,7 @@ fn read(lines: &str) -> UsageRows {
     usage
 }
 
-/// Returns a line with the usage of a response. `more` is added to the line's object.
+/// Returns a line with the usage of an answer. `more` is added to the line's object.
 fn line(id: &str, output: i64, more: &str) -> String {
     format!(
         "{{\"type\":\"assistant\",\"message\":{{\"id\":\"{id}\",\"model\":\"x\",\"usage\":{{\"input_tokens\":2,\
@@ -62,12 +62,12 @@ fn words(rows: &[u8]) -> Vec<Vec<i64>> {
 }
 
 /// A name's digest, as it is in a row.
-fn name(name: &str) -> i64 {
+fn name_digest(name: &str) -> i64 {
     let id = digest(b'n', name.as_bytes(), b"").to_le_bytes();
     i64::from_le_bytes(id[..8].try_into().unwrap())
 }
 
-const QUARTERS: Groups = Groups {
+const QUARTERS: Grouping = Grouping {
     period: 900_000_000,
     steps: &[100, 200],
 };
@@ -76,7 +76,17 @@ const QUARTERS: Groups = Groups {
 fn a_row_has_the_numbers_of_its_line() {
     let time = ",\"timestamp\":\"1970-01-01T00:00:01Z\",\"cwd\":\"/a\"";
     let found = read(&line("m", 3, time));
-    let expected = [name("s"), name("x"), 1_000_000, 2, 3, 0, 0, 0, 0];
+    let expected = [
+        name_digest("s"),
+        name_digest("x"),
+        1_000_000,
+        2,
+        3,
+        0,
+        0,
+        0,
+        0,
+    ];
     assert_eq!(words(&found.originals), [expected]);
     assert_eq!(
         found.originals[..16],
@@ -86,7 +96,7 @@ fn a_row_has_the_numbers_of_its_line() {
     assert!(found.copies.is_empty() && found.cost.is_empty());
     let mut names = Vec::new();
     for each in ["s", "x"] {
-        names.extend(name(each).to_le_bytes());
+        names.extend(name_digest(each).to_le_bytes());
         names.extend(1_u64.to_le_bytes());
         names.extend(each.as_bytes());
     }
@@ -102,11 +112,11 @@ fn digests_stay_the_same_because_they_are_stored() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_has_a_number_too() {
+fn missing_and_invalid_values_have_defaults() {
     let bare = "{\"type\":\"assistant\",\"message\":{\"usage\":{\"output_tokens\":-3,\"input_tokens\":2199023255552}}}\n";
     let found = read(&format!("{bare}{bare}"));
-    let expected = [0, name("?"), NO_TIME, MAX_TOKENS, 0, 0, 0, 0, 0];
-    assert_eq!(words(&found.originals), [expected, expected]); // without ids, each line is a response
+    let expected = [0, name_digest("?"), NO_TIME, MAX_TOKENS, 0, 0, 0, 0, 0];
+    assert_eq!(words(&found.originals), [expected, expected]); // without ids, each line is an answer
     let old = ",\"timestamp\":\"1960-01-01T00:00:00Z\"";
     assert_eq!(words(&read(&line("m", 1, old)).originals)[0][2], NO_TIME);
     let synthetic = line("m", 1, "").replace("\"x\"", "\"<synthetic>\"");
@@ -166,7 +176,7 @@ fn names_are_cut_between_characters() {
 }
 
 #[test]
-fn of_the_rows_of_a_response_the_last_one_counts_and_an_original_before_a_copy() {
+fn of_the_rows_of_an_answer_the_last_one_counts_and_an_original_before_a_copy() {
     let copy = ",\"requestSessionId\":\"o\"";
     let lines = [
         line("a", 1, ""),
@@ -189,12 +199,36 @@ fn of_the_rows_of_a_response_the_last_one_counts_and_an_original_before_a_copy()
     let originals = sums.add(&found.originals, &QUARTERS).unwrap();
     assert_eq!(
         originals,
-        [[name("s"), name("x"), NO_TIME, 0, 3, 6, 30, 0, 0, 0, 0]]
+        [[
+            name_digest("s"),
+            name_digest("x"),
+            NO_TIME,
+            0,
+            3,
+            6,
+            30,
+            0,
+            0,
+            0,
+            0
+        ]]
     );
     let copies = sums.add(&found.copies, &QUARTERS).unwrap();
     assert_eq!(
         copies,
-        [[name("o"), name("x"), NO_TIME, 0, 1, 2, 100, 0, 0, 0, 0]]
+        [[
+            name_digest("o"),
+            name_digest("x"),
+            NO_TIME,
+            0,
+            1,
+            2,
+            100,
+            0,
+            0,
+            0,
+            0
+        ]]
     );
     assert_eq!(sums.add(&found.originals, &QUARTERS), Ok(vec![]));
 }
@@ -243,7 +277,7 @@ fn sums_are_grouped_by_session_model_period_and_step() {
     ];
     assert_eq!(found, expected);
     // Damaged rows may have any numbers.
-    let none = Groups {
+    let none = Grouping {
         period: 0,
         steps: &[],
     };

@@ -1,18 +1,20 @@
-//! [`UsageRows`]: the usage of API responses as small rows of numbers; [`UsageSums`]: adds up such rows, each response once.
+//! [`UsageRows`]: the usage of the model's answers as small rows of numbers; [`UsageSums`]: adds up such rows, each answer once.
 //!
-//! A program that keeps the usage of many files stores the rows of each file. After a file has changed, it adds up all rows again, which
-//! takes about 20 ms for the rows of 1 GB of transcripts. A row has [`WORDS`] numbers of 64 bits, little-endian:
+//! A program that keeps the usage of many files stores the rows of each file. After a file has changed, it adds up all rows again. A row
+//! has [`ROW_BYTES`] bytes, which are numbers, little-endian:
 //!
 //! ```text
-//! key      key      session  model    time  input output cache_creation cache_5m cache_1h cache_read
-//! digest of the ids  digest   digest  µs    token counts
+//! bytes 0 to 15   key: a digest of the answer's ids
+//! bytes 16 to 31  session, model: a digest of each name
+//! bytes 32 to 39  time in microseconds since 1970, or NO_TIME
+//! bytes 40 to 87  token counts: input, output, cache_creation, cache_creation_5m, cache_creation_1h, cache_read
 //! ```
 //!
-//! The key is a digest of the message id and the request id, of the line's `uuid` if there is no message id, or of the line's place if
-//! there is no `uuid` either. Names are digests too, so rows of different files can be compared; [`UsageRows::names`] has the text of each
-//! name.
+//! The key is a digest of the message id and the request id, of the line's `uuid` if there is no message id, or of the line's path and
+//! offset if there is no `uuid` either. Names are digests, too, so rows of different files can be compared. [`UsageRows::names`] has the
+//! text of each name.
 //!
-//! Like [`Combine`](super::combine::Combine), this module counts each response once: an original before a copy in a forked session's file,
+//! Like [`Combine`](super::combine::Combine), this module counts each answer once: an original before a copy in a forked session's file,
 //! which has a `request_session_id`, and the last row of a file before earlier rows. Which file comes first is up to the caller, who adds
 //! the rows of all files in this order: all originals, then all copies.
 
@@ -31,14 +33,14 @@ pub const ROW_BYTES: usize = 8 * WORDS;
 pub const MAX_TOKENS: i64 = 1 << 40;
 /// Names are cut to this many characters.
 pub const MAX_CHARS: usize = 1000;
-/// The time of a row without a time, and the period of times before 1970.
+/// In place of a time or a period: the line has no time, or a time before 1970.
 pub const NO_TIME: i64 = -1;
-/// The model name in lines that the CLI itself wrote in place of a response. They have no row.
+/// The model name in lines that the CLI itself wrote in place of an answer. They have no row.
 const SYNTHETIC: &[u8] = b"<synthetic>";
-/// The model name of a response without one.
+/// The model name of an answer without one.
 const UNKNOWN: &[u8] = b"?";
 
-/// The columns that [`UsageRows`] needs. They are those of the tables `usage` and `results`, but in one table.
+/// The text columns that [`UsageRows`] needs, from the tables `usage` and `results`.
 const TEXTS: [&str; 10] = [
     "type",
     "model_usage",
@@ -51,6 +53,7 @@ const TEXTS: [&str; 10] = [
     "model",
     "cwd",
 ];
+/// The columns of numbers that [`UsageRows`] needs.
 const NUMBERS: [&str; 9] = [
     "total_cost_usd",
     "offset",
@@ -68,9 +71,9 @@ const NUMBERS: [&str; 9] = [
 pub struct UsageRows {
     texts: [usize; TEXTS.len()],
     numbers: [usize; NUMBERS.len()],
-    /// The rows of responses that were requested in this session.
+    /// The rows of originals: answers that were requested in the file's own session.
     pub originals: Vec<u8>,
-    /// The rows of responses that were copied from another session.
+    /// The rows of answers that were copied from another session's file.
     pub copies: Vec<u8>,
     /// Each name once: its digest (8 bytes), its length in bytes (8 bytes), and the name as UTF-8.
     pub names: Vec<u8>,
@@ -80,15 +83,15 @@ pub struct UsageRows {
     pub session: Vec<u8>,
     /// The first directory that the CLI worked in. Empty if there is none.
     pub cwd: Vec<u8>,
-    /// The session's cost, from the last `cost-state`: its `totalCostUSD` (8 bytes, a float), and its `modelUsage`, as JSON. Empty if there
+    /// The session's cost, from the last `cost-state` that has a number: its `totalCostUSD` (8 bytes, a float), and its `modelUsage`, as JSON. Empty if there
     /// is none.
     pub cost: Vec<u8>,
-    /// The session id of the last `cost-state`. Empty if there is none.
+    /// The session id of that `cost-state`. Empty if there is none.
     pub cost_session: Vec<u8>,
 }
 
 impl UsageRows {
-    /// Makes an empty list of rows for a table with these columns. Returns `None` if one of the columns above is missing.
+    /// Makes an empty list of rows for a table with these columns. Returns `None` if a column that it needs is missing.
     #[must_use]
     pub fn new(spec: &Spec) -> Option<Self> {
         let find = |name: &&str| spec.columns.iter().position(|column| column.name == *name);
@@ -122,8 +125,8 @@ impl UsageRows {
         let texts = self.texts.map(|place| &batch.columns[place]);
         let numbers = self.numbers.map(|place| &batch.columns[place]);
         for row in 0..batch.rows {
-            let [kind, models, path, message, request, uuid, asked_in, session, model, cwd] = texts
-                .map(|column| match column.cell(row) {
+            let [tag, models, path, message, request, uuid, request_session, session, model, cwd] =
+                texts.map(|column| match column.cell(row) {
                     Cell::Text(text) => Some(text),
                     _ => None,
                 });
@@ -131,7 +134,7 @@ impl UsageRows {
                 Cell::Word(word) => Some(i64::from_le_bytes(word.to_le_bytes())),
                 _ => None,
             });
-            if kind == Some(b"cost-state") {
+            if tag == Some(b"cost-state") {
                 if let Some(cost) = cost {
                     self.cost.clear();
                     append(&mut self.cost, &cost.to_le_bytes())?;
@@ -154,22 +157,22 @@ impl UsageRows {
             };
             keep_first(&mut self.session, session)?;
             keep_first(&mut self.cwd, cwd)?;
-            let asked = asked_in.filter(|name| !name.is_empty()).or(session);
-            let asked = self.name(asked.unwrap_or_default())?;
-            let model = self.name(model.filter(|name| !name.is_empty()).unwrap_or(UNKNOWN))?;
-            let rows = match asked_in {
+            let requested_in = request_session.filter(|name| !name.is_empty()).or(session);
+            let requested_in = self.add_name(requested_in.unwrap_or_default())?;
+            let model = self.add_name(model.filter(|name| !name.is_empty()).unwrap_or(UNKNOWN))?;
+            let rows = match request_session {
                 Some(_) => &mut self.copies,
                 None => &mut self.originals,
             };
             let key = key.to_le_bytes();
-            // A response's rows usually follow each other, and the last one counts.
+            // An answer's rows usually follow each other, and the last one counts.
             let last = rows.len().wrapping_sub(ROW_BYTES);
             if rows.get(last..).is_some_and(|last| last.starts_with(&key)) {
                 rows.truncate(last);
             }
             reserve(rows, ROW_BYTES)?;
             rows.extend_from_slice(&key);
-            rows.extend_from_slice(&asked.to_le_bytes());
+            rows.extend_from_slice(&requested_in.to_le_bytes());
             rows.extend_from_slice(&model.to_le_bytes());
             rows.extend_from_slice(&time.map_or(NO_TIME, |time| time.max(NO_TIME)).to_le_bytes());
             for count in counts {
@@ -180,8 +183,8 @@ impl UsageRows {
         Ok(())
     }
 
-    /// Returns the digest of a name, and adds the name to `names` if it is new. The digest of an empty name is 0.
-    fn name(&mut self, name: &[u8]) -> Result<u64, NoMemory> {
+    /// Adds a name to `names` if it is new, and returns its digest. The digest of an empty name is 0.
+    fn add_name(&mut self, name: &[u8]) -> Result<u64, NoMemory> {
         if name.is_empty() {
             return Ok(0);
         }
@@ -210,20 +213,21 @@ fn keep_first(first: &mut Vec<u8>, name: Option<&[u8]>) -> Result<(), NoMemory> 
 
 /// Returns the first [`MAX_CHARS`] characters of a text in UTF-8.
 fn cut(text: &[u8]) -> &[u8] {
-    // Each character has one byte that is not a continuation byte.
-    let is_start = |&(_, byte): &(usize, &u8)| byte & 0xc0 != 0x80;
-    let mut starts = text.iter().enumerate().filter(is_start);
     if text.len() <= MAX_CHARS {
         return text;
     }
+    // Each character has one byte that is not a continuation byte.
+    let is_start = |&(_, byte): &(usize, &u8)| byte & 0xc0 != 0x80;
+    let mut starts = text.iter().enumerate().filter(is_start);
     starts.nth(MAX_CHARS).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Returns a digest of two strings. `kind` distinguishes digests of different things. Stored rows depend on it.
-fn digest(kind: u8, first: &[u8], second: &[u8]) -> u128 {
+/// Returns a digest of two strings. `domain` separates the digests of message ids, uuids, places of lines, and names. Stored rows contain
+/// these digests, so a change makes all stored rows useless.
+fn digest(domain: u8, first: &[u8], second: &[u8]) -> u128 {
     use std::hash::Hasher;
     let mut hasher = SipHasher13::new();
-    hasher.write(&[kind]);
+    hasher.write(&[domain]);
     hasher.write(first);
     // UTF-8 never contains the byte 0xff, so it separates the two strings unambiguously.
     hasher.write(b"\xff");
@@ -231,32 +235,33 @@ fn digest(kind: u8, first: &[u8], second: &[u8]) -> u128 {
     hasher.finish128().as_u128()
 }
 
-/// Adds up rows, each response once: the first one that was added.
+/// Adds up rows. An answer counts in the first call of [`add`](Self::add) that has it.
 #[derive(Debug, Default)]
 pub struct UsageSums {
     seen: HashSet<[u8; 16]>,
 }
 
-/// How [`UsageSums`] groups rows, besides session and model.
+/// How [`UsageSums`] groups rows, besides by session and model.
 #[derive(Debug)]
-pub struct Groups<'a> {
+pub struct Grouping<'a> {
     /// The length of a period in microseconds. The periods are counted from 1970.
     pub period: i64,
-    /// Numbers of prompt tokens, in ascending order. The rows whose prompt has more tokens than one of them are summed separately.
+    /// Numbers of tokens, in ascending order. Rows are summed separately by the highest step that their prompt exceeds.
     pub steps: &'a [i64],
 }
 
 impl UsageSums {
-    /// Adds the rows of a file. Returns their sums as groups of [`WORDS`] numbers: session, model, period ([`NO_TIME`] without one), the
-    /// highest step that the prompt exceeds or 0, the number of responses, and the six token counts. A row of a response that was added
-    /// before does not count, and of several rows in `rows`, the last one counts.
+    /// Adds the rows of a file. Returns one sum for each group, as [`WORDS`] numbers: session, model, period ([`NO_TIME`] without one), the
+    /// highest step that the prompts exceed or 0, the number of answers, and the six token counts. If several of the rows belong to the
+    /// same answer, the last one counts.
     ///
     /// # Errors
     ///
     /// [`NoMemory`]. The sums must not be used any more, because some of the rows may have been added.
-    pub fn add(&mut self, rows: &[u8], groups: &Groups) -> Result<Vec<[i64; WORDS]>, NoMemory> {
+    pub fn add(&mut self, rows: &[u8], grouping: &Grouping) -> Result<Vec<[i64; WORDS]>, NoMemory> {
         let (mut sums, mut places) = (Vec::new(), HashMap::new());
-        let mut last = ([0; 4], usize::MAX);
+        // The group of the last row, and its place in `sums`. Rows of a group usually follow each other, which saves the look-up.
+        let mut last: Option<([i64; 4], usize)> = None;
         for row in rows.rchunks_exact(ROW_BYTES) {
             let (mut key, mut words) = ([0; 16], [0; WORDS - 2]);
             key.copy_from_slice(&row[..16]);
@@ -265,33 +270,34 @@ impl UsageSums {
                 word_bytes.copy_from_slice(bytes);
                 *word = i64::from_le_bytes(word_bytes);
             }
-            if self.seen.len() == self.seen.capacity() {
-                self.seen.try_reserve(1).map_err(|_| NoMemory)?;
-            }
+            self.seen.try_reserve(1).map_err(|_| NoMemory)?;
             if !self.seen.insert(key) {
                 continue;
             }
             let [session, model, time, counts @ ..] = words;
-            let [input, _, written, _, _, read] = counts;
-            let prompt = input.wrapping_add(written).wrapping_add(read);
-            let step = groups.steps.iter().rev().find(|&&step| prompt > step);
+            let [input, _, cache_creation, _, _, cache_read] = counts;
+            let prompt = input.wrapping_add(cache_creation).wrapping_add(cache_read);
+            let step = grouping.steps.iter().rev().find(|&&step| prompt > step);
             let period = if time < 0 {
                 NO_TIME
             } else {
-                time / groups.period.max(1)
+                time / grouping.period.max(1)
             };
             let group = [session, model, period, step.copied().unwrap_or(0)];
-            if last.0 != group || last.1 == usize::MAX {
-                places.try_reserve(1).map_err(|_| NoMemory)?;
-                let place = *places.entry(group).or_insert(sums.len());
-                if place == sums.len() {
-                    let mut sum = [0; WORDS];
-                    sum[..4].copy_from_slice(&group);
-                    push(&mut sums, sum)?;
+            let place = match last {
+                Some((same, place)) if same == group => place,
+                _ => {
+                    places.try_reserve(1).map_err(|_| NoMemory)?;
+                    *places.entry(group).or_insert(sums.len())
                 }
-                last = (group, place);
+            };
+            last = Some((group, place));
+            if place == sums.len() {
+                let mut sum = [0; WORDS];
+                sum[..4].copy_from_slice(&group);
+                push(&mut sums, sum)?;
             }
-            let sum = &mut sums[last.1][4..];
+            let sum = &mut sums[place][4..];
             sum[0] += 1;
             for (sum, count) in sum[1..].iter_mut().zip(counts) {
                 // Rows that this module made never overflow, but stored rows may be damaged.
