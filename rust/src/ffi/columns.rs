@@ -361,9 +361,11 @@ pub unsafe extern "C" fn cw_sums_add(
         };
         let grouping = Grouping { period, steps };
         let sums = SUMS.with(handle, |sums| sums.add(rows, &grouping))??;
-        // SAFETY: each sum is the sum of at least one row and has a row's size, so the sums have at most `len` bytes. The caller guarantees
-        // that `out` has room for them.
-        unsafe { ptr::copy_nonoverlapping(sums.as_ptr().cast(), out, sums.len() * WORDS) };
+        if !sums.is_empty() {
+            // SAFETY: each sum is the sum of at least one row and has a row's size, so the sums have at most `len` bytes. The caller
+            // guarantees that `out` has room for them; it is not null, because there are rows.
+            unsafe { ptr::copy_nonoverlapping(sums.as_ptr().cast(), out, sums.len() * WORDS) };
+        }
         count.write(sums.len() as u64);
         Ok(CW_NOTHING)
     })

@@ -111,6 +111,17 @@ fn usage_needs_its_columns_and_rows_of_the_right_size() {
         assert_eq!(add(rows, size, steps, ptr::null_mut()), CW_ERROR_ARGUMENT);
         assert_eq!(add(rows, size, steps, room), CW_NOTHING);
         assert_eq!((count, groups[4]), (1, 1));
+        let none = cw_sums_add(
+            sums,
+            ptr::null(),
+            0,
+            1,
+            ptr::null(),
+            0,
+            ptr::null_mut(),
+            &raw mut count,
+        );
+        assert_eq!((none, count), (CW_NOTHING, 0));
         assert_eq!(cw_sums_free(sums), CW_NOTHING);
         assert_eq!(cw_sums_free(sums), CW_ERROR_STALE);
     }
