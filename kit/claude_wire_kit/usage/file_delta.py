@@ -37,8 +37,8 @@ class FileDelta:
         start: the offset at which the new part begins. It is 0 if all of the file is new.
         usage: the usage in the new part, with the last line even if it is incomplete.
         state: size, modification time in nanoseconds, inode, offset and tail. The offset is the end of the last
-            complete line. It is 0 if an incomplete line follows and has an answer: the complete line may have another
-            answer, so the next delta reads the whole file again.
+            complete line. It is 0 if an incomplete line follows and has an answer or a cost: the complete line may have
+            another one, so the next delta reads the whole file again.
         bytes_read: the number of bytes read.
 
     Raises:
@@ -60,7 +60,7 @@ class FileDelta:
             self.start: int = offset if may_go_on and self._tail(offset) == tail else 0
             end = self._end()
             last_line = read_usage(Range(path, end, self._size)) if end < self._size else None
-            is_open = last_line is not None and bool(last_line.originals or last_line.copies)
+            is_open = last_line is not None and bool(last_line.originals or last_line.copies or last_line.cost)
             self.usage: UsageRows = read_usage(Range(path, self.start, self._size))
             self.bytes_read += self._size - self.start
             offset = 0 if is_open else end

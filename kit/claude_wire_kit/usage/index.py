@@ -70,12 +70,13 @@ PRAGMA user_version = {VERSION};
 #: a number. ``files`` has a digest of each file's rows.
 _DIGESTED = ("SELECT * FROM files ORDER BY id", "SELECT * FROM names ORDER BY id", "SELECT * FROM sums")
 #: Stores a new file, or updates a file that grew: its session and project stay, and a new cost replaces the old one.
+#: But the session of a file without answers is that of its last cost.
 _STORE = """
 INSERT INTO files (id, path, size, mtime, inode, offset, tail, agent, session, project, cost, rows_digest)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET (size, mtime, inode, offset, tail, session,
   project, cost, rows_digest) = (excluded.size, excluded.mtime, excluded.inode, excluded.offset, excluded.tail,
-  coalesce(session, excluded.session), coalesce(project, excluded.project), coalesce(excluded.cost, cost),
-  coalesce(excluded.rows_digest, rows_digest))
+  CASE WHEN rows_digest IS NULL THEN coalesce(excluded.session, session) ELSE coalesce(session, excluded.session) END,
+  coalesce(project, excluded.project), coalesce(excluded.cost, cost), coalesce(excluded.rows_digest, rows_digest))
 """
 _DAMAGED = "it is damaged: a digest differs"
 #: An OperationalError with one of these words in its text does not mean that the index is damaged.

@@ -417,6 +417,32 @@ def test_the_cost_of_a_session_in_two_files_does_not_depend_on_which_was_read_fi
         assert index.sums("project") == new.sums("project")
 
 
+def test_costs_are_those_of_a_full_look_however_the_file_grew(tmp_path: Path, file: Path) -> None:
+    folder = tmp_path / "projects"
+    folder.mkdir()
+
+    def cost(usd: float, **more: Any) -> bytes:
+        return line({"type": "cost-state", "totalCostUSD": usd, **more})
+
+    ends = [
+        cost(1.0),
+        cost(2.0, sessionId="c", modelUsage={}).rstrip(b"\n"),
+        b" torn\n",
+        cost(3.0, sessionId="d"),
+        answer(1, 10),
+        cost(4.0, sessionId="e", modelUsage=None),
+    ]
+    expected: list[dict[str, float]] = [{}, {"c": 2.0}, {}, {"d": 3.0}, {"s": 3.0}, {"s": 4.0}]
+    path = folder / "a.jsonl"
+    for end, costs in zip(ends, expected, strict=True):
+        with open(path, "ab") as opened:
+            opened.write(end)
+        for place in (file, ":memory:"):
+            with UsageIndex(folder, place) as index:
+                assert index.own_costs() == {session: OwnCost(usd, {}) for session, usd in costs.items()}
+                assert index.notes == []
+
+
 # --- damaged and foreign indexes --------------------------------------------------------------------------------------
 
 
