@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sessions
+from claude_wire.codec.objects import Objects
 from claude_wire.columns import Range, columns_of
 from claude_wire.columns.tables import usage_rows_spec
 from claude_wire.columns.usage_rows import UsageRows, UsageSums, read_usage
@@ -51,8 +52,9 @@ def test_what_a_file_has_is_read() -> None:
     [
         ('{"x":5,"y":{"costUSD":"1"},"z":{"costUSD":null},"w":{"costUSD":true}}', {"y": 0.0, "z": 0.0, "w": 0.0}),
         *(("null", {}), ("[1]", {}), ("[" * 100_000 + "]" * 100_000, {}), ("9" * 5000, {}), ("{}", {})),
+        ('{"x":{"costUSD":' + "9" * 5000 + "}}", {"x": 0.0}),
     ],
-    ids=["odd", "null", "list", "deep", "long", "empty"],
+    ids=["odd", "null", "list", "deep", "long", "empty", "digits"],
 )
 def test_the_cost_of_a_model_without_a_number_is_zero(models: str, costs: dict[str, float]) -> None:
     state = b'{"type":"cost-state","sessionId":"\\ud83d","totalCostUSD":0.5,"modelUsage":%s}\n'
@@ -63,6 +65,20 @@ def test_the_cost_of_a_model_without_a_number_is_zero(models: str, costs: dict[s
 def test_a_cost_needs_no_models_and_an_answer_no_cost() -> None:
     found = read_usage(b'{"type":"cost-state","totalCostUSD":3}\n{"type":"assistant","modelUsage":{},"message":{}}\n')
     assert found == UsageRows(b"", b"", {}, "", "", (3.0, {}), "")
+
+
+def test_an_exception_while_python_decodes_a_line_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt usually arrives there, because the native library runs no Python code elsewhere."""
+    twice = answer(1).replace(b"{", b'{"type":"user",', 1)
+    assert len(read_usage(twice).originals) == ROW_BYTES
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Objects, "object", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        read_usage(twice)
+    assert len(read_usage(answer(1)).originals) == ROW_BYTES
 
 
 def test_ranges_cut_anywhere_have_the_rows_of_the_whole(tmp_path: Path) -> None:

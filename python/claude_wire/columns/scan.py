@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, cast
 
 from claude_wire.codec.kind_names import KindName, kind_names
@@ -52,11 +52,17 @@ def _decode(line: Any, length: int, reply: Any) -> int:
         return lib.CW_ERROR_MEMORY
 
 
-@functools.cache
-def _callback() -> Any:
-    # Never free the callback, because a stream may use it until the process exits. If it raises, cffi prints the
-    # exception, and the stream ends.
-    return ffi.callback("int32_t(uint8_t *, uint64_t, void *)", _decode, error=-1)
+def decoder(onerror: Callable[..., object] | None = None) -> Any:
+    """Return a new native callback that decodes a line. ``onerror`` handles an exception in it; cffi prints it if None.
+
+    The caller must keep the callback as long as a scan or one of its streams may use it.
+    """
+    return ffi.callback("int32_t(uint8_t *, uint64_t, void *)", _decode, error=-1, onerror=onerror)
+
+
+#: The callback of streams is never freed, because a stream may use it until the process exits. An exception in the
+#: callback ends the stream.
+_stream_decoder = functools.cache(decoder)
 
 
 class Scan:
@@ -185,13 +191,20 @@ def _scan(
 
 
 def new_scan(
-    specification: bytes, only: Iterable[str] = (), options: int = 0, max_line_bytes: int = MAX_LINE_BYTES
+    specification: bytes,
+    only: Iterable[str] = (),
+    options: int = 0,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    callback: Any = None,
 ) -> int:
-    """Make a native scan without sources. Return its handle, which ``cw_scan_free`` must free."""
+    """Make a native scan without sources. Return its handle, which ``cw_scan_free`` must free.
+
+    ``callback`` is a :func:`decoder`. By default, it is one that is never freed.
+    """
     kinds = "\n".join(sorted(only)).encode()
     handle = ffi.new("uint64_t *")
     texts = specification, len(specification), kinds, len(kinds)
-    checked(lib.cw_scan_new(*texts, options, max_line_bytes, _callback(), handle))
+    checked(lib.cw_scan_new(*texts, options, max_line_bytes, callback or _stream_decoder(), handle))
     return int(handle[0])
 
 

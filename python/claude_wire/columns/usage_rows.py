@@ -11,9 +11,10 @@ import json
 import struct
 import weakref
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any, NamedTuple, cast
 
-from claude_wire.columns.scan import Source, add_source, new_scan
+from claude_wire.columns.scan import Source, add_source, decoder, new_scan
 from claude_wire.columns.tables import usage_rows_spec
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.library import checked, ffi, lib
@@ -75,13 +76,21 @@ def read_usage(source: Source) -> UsageRows:
     Raises:
         OSError: the file cannot be read.
     """
-    handle = new_scan(usage_rows_spec(), max_line_bytes=DEFAULT_MAX_LINE_BYTES)
+    failures: list[BaseException] = []
+
+    def keep(_: object, failure: BaseException, __: object) -> None:
+        failures.append(failure)
+
+    callback = decoder(keep)
+    handle = new_scan(usage_rows_spec(), max_line_bytes=DEFAULT_MAX_LINE_BYTES, callback=callback)
     try:
         path = add_source(handle, source)
         out = ffi.new("uint64_t[14]")
         try:
             checked(lib.cw_scan_usage(handle, out))
         except OSError as error:
+            if failures:  # a KeyboardInterrupt may arrive while Python decodes a line
+                raise failures[0] from None
             raise OSError(error.errno, error.strerror, path) from None
         places = iter(ffi.unpack(out, 14))
         originals, copies, names, session, cwd, cost, cost_session = (
@@ -108,12 +117,13 @@ def _cost(data: bytes) -> tuple[float, dict[str, float]] | None:
         return None
     (total,) = _COST.unpack_from(data)
     try:
-        usages: Any = json.loads(data[_COST.size :])
-    except (ValueError, RecursionError):  # none, a number that is too long, or nested too deeply
+        # As a float, a number may have any number of digits.
+        usages: Any = json.loads(data[_COST.size :], parse_int=float)
+    except (ValueError, RecursionError):  # none, or nested too deeply
         usages = None
     models = cast("dict[str, Any]", usages) if isinstance(usages, dict) else {}
     costs: dict[str, Any] = {name: usage.get("costUSD") for name, usage in models.items() if isinstance(usage, dict)}
-    return total, {name: cost if type(cost) in (int, float) else 0.0 for name, cost in costs.items()}
+    return total, {name: cost if type(cost) is float and isfinite(cost) else 0.0 for name, cost in costs.items()}
 
 
 class UsageSums:
