@@ -11,6 +11,7 @@ import re
 import socket
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -143,6 +144,24 @@ async def test_a_longer_line_of_a_client_is_refused_and_ends_its_connection(
             pass
         again = await (await supervisor.client()).ask({"attach": answer["id"]})
         assert again["life"] == "idle"
+
+
+async def test_a_tick_writes_the_order_of_a_few_sessions_and_the_next_that_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower(monkeypatch, TICK_SECONDS=999.0, MAX_ORDERS=2)
+    async with hosting(tmp_path / "h") as supervisor:
+        outputs = []
+        for _ in range(5):
+            _, answer = await supervisor.create()
+            outputs.append(managed_by(supervisor, answer).journal.last.output)
+        await until(lambda: all(output.count for output in outputs))
+        left = [5]
+        for _ in range(3):
+            supervisor.supervisor._tick()
+            left.append(sum(output.ordered < output.count for output in outputs))
+        assert max(before - after for before, after in pairwise(left)) == 2
+        assert left[-1] == 0
 
 
 async def test_a_client_that_takes_nothing_is_cut_with_its_cursor(
