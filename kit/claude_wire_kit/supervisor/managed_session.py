@@ -61,8 +61,8 @@ CHUNK_BYTES = 64 * 1024
 MAX_PIPE_BYTES = 1024 * 1024
 #: Seconds between attempts to write to a full disk.
 RETRY_SECONDS = 1.0
-#: The session writes the rows of ``order.jsonl`` once this many lines have no row, and at each tick of the supervisor.
-#: One write for each line would add a fifth to the processor time of a line.
+#: The session writes the rows of ``order.jsonl`` once this many lines have no row, and at a tick of the
+#: supervisor. One write for each line would add a fifth to the processor time of a line.
 MAX_UNORDERED = 64
 #: The ledger ignores lines that begin like this. Most reads return one line, and for one line this check is faster than
 #: the decoder's filter.
@@ -274,8 +274,6 @@ class ManagedSession:
             self._blocked(error)
             return
         self._deliver(data)
-        if self.journal.unordered >= MAX_UNORDERED:
-            self.write_order()
 
     def write_order(self) -> None:
         """Write the rows of ``order.jsonl`` for the lines since the last call, unless the disk is full."""
@@ -294,20 +292,24 @@ class ManagedSession:
             data: the bytes just written to the journal.
         """
         journal = self.journal
+        part = journal.last
+        output = part.output
         if journal.number != self._part_number:  # all lines of the previous part have been delivered
             self._part_number, self._delivered_end = journal.number, 0
             self._disconnect_slowest()
-        output = journal.last.output
-        start, end = self._delivered_end, output.end
+        start, end, size = self._delivered_end, output.end, output.size
         if end == start:
             return
         self._delivered_end = end
         # The file ends with `data`. If a line began before `data`, only the file has its beginning.
-        chunk = (data if end == output.size else data[: end - start]) if output.size - len(data) == start else None
+        chunk = (data if end == size else data[: end - start]) if size - len(data) == start else None
         for client in self.clients:
             client.on_output(chunk, start)
-        self._news_line, self.next_line = self.next_line, journal.next
-        if chunk is not None and self.next_line == self._news_line + 1 and chunk.startswith(PASSED_OVER):
+        self._news_line = line = self.next_line
+        self.next_line = part.info.first + output.count
+        if output.count - output.ordered >= MAX_UNORDERED:
+            self.write_order()
+        if chunk is not None and self.next_line == line + 1 and chunk.startswith(PASSED_OVER):
             return
         for block in (chunk,) if chunk is not None else blocks(output.descriptor, start, end):
             for message in _decoder.feed(block):

@@ -215,7 +215,8 @@ class Journal:
             OSError: a write failed. The journal keeps the unwritten bytes in memory, and the next call writes them
                 first. Call with b"" to try again, and do not read from the CLI until the call succeeds.
         """
-        part = self.last
+        part = self._last
+        assert part is not None
         if self.is_blocked:
             data = self._unwritten + data
         size = part.output.size
@@ -232,12 +233,6 @@ class Journal:
             raise
         if self.is_blocked:
             self.is_blocked, self._unwritten = False, b""
-
-    @property
-    def unordered(self) -> int:
-        """The number of output lines without a row in ``order.jsonl``."""
-        output = self.last.output
-        return output.count - output.ordered
 
     def add_order(self) -> None:
         """Write a row to ``order.jsonl`` for each output line without one. A crash before the write loses their times.
