@@ -377,23 +377,31 @@ fn a_class_without_a_shape_is_asked_for() {
 }
 
 #[test]
-fn the_last_two_keys_of_a_place_are_kept() {
+fn keys_with_the_same_places_replace_each_other_if_all_four_are_in_use() {
+    /// `HASH_FACTOR * INVERSE` is 1, so this turns a hash into its identity.
+    const INVERSE: u64 = 0xf1de_83e1_9937_733d;
+    let identity = |number: u64| (6 << 54 | 9 << 44 | number).wrapping_mul(INVERSE);
     let mut keys = Keys::<()>::new();
-    let identities = (1..).filter(|&identity| Keys::<()>::place(identity) == 6);
-    let identities: Vec<u64> = identities.take(4).collect();
-    for (index, &identity) in identities.iter().enumerate() {
-        assert!(keys.get(identity).is_none());
+    let kept: [&[u64]; 6] = [
+        &[0],
+        &[0, 1],
+        &[0, 1, 2],
+        &[0, 1, 2, 3],
+        &[0, 2, 3, 4],
+        &[2, 3, 4, 5],
+    ];
+    for (number, kept) in (0..).zip(kept) {
+        assert_eq!(Keys::<()>::places(identity(number)), [6, 7, 9, 8]);
+        assert!(keys.get(identity(number)).is_none());
         let key = || Key {
-            identity,
+            identity: identity(number),
             words: Few::NONE,
             kept: None,
         };
         // Adding a key again changes nothing.
         keys.add([key(), key()].into_iter());
-        for (other, &kept) in identities.iter().enumerate() {
-            let is_kept = other <= index && other + 2 > index;
-            assert_eq!(keys.get(kept).is_some(), is_kept, "{index} {other}");
-        }
+        let found = (0..6).filter(|&other| keys.get(identity(other)).is_some());
+        assert_eq!(found.collect::<Vec<_>>(), kept);
     }
 }
 
