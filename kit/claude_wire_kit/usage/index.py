@@ -420,7 +420,9 @@ def _store(db: sqlite3.Connection, id: int | None, path: bytes, delta: FileDelta
     )
     cursor = db.execute(_STORE, values)
     if any(rows):
-        db.execute("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", (cursor.lastrowid if id is None else id, *rows))
+        # REPLACE would write the new rows before it frees the pages of the old ones, which doubles the index.
+        db.execute("DELETE FROM rows WHERE file = ?", (id,))
+        db.execute("INSERT INTO rows VALUES (?, ?, ?)", (cursor.lastrowid if id is None else id, *rows))
     db.executemany("INSERT OR IGNORE INTO names VALUES (?, ?)", usage.names.items())
 
 

@@ -720,6 +720,10 @@ def test_the_index_is_as_small_as_the_page_of_limits_says(files: int, answers: i
     counts, _ = looked(folder.parent, file)
     assert counts["claude-opus-5-5"]["answers"] == files * answers
     assert file.stat().st_size <= files * answers * 90 + files * 5000 + 10 * 4096
+    with open(folder / f"{about['sessionId']}.jsonl", "ab") as opened:
+        opened.write(answer(files * answers))
+    looked(folder.parent, file)
+    assert file.stat().st_size <= files * answers * 90 + files * 5000 + 11 * 4096
 
 
 @pytest.mark.parametrize("begins", ["x", "ü"])
