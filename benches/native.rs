@@ -176,7 +176,9 @@ impl Builder for Nothing {
     fn set(&mut self, (): &mut (), slot: usize, (): ()) {
         black_box(slot);
     }
-    fn finish(&mut self, (): ()) {}
+    fn finish(&mut self, (): &(), (): (), set: [u64; 2]) {
+        black_box(set);
+    }
     fn slot(&mut self, (): &(), _: usize) -> Option<()> {
         Some(())
     }
@@ -187,11 +189,8 @@ impl Builder for Nothing {
         values.truncate(values.len() - black_box(slots).len());
         Some(())
     }
-    fn copy(&mut self, (): &()) -> Option<()> {
-        Some(())
-    }
-    fn copy_flat(&mut self, (): &()) -> Option<()> {
-        Some(())
+    fn copies(&mut self, (): &()) -> Option<Vec<usize>> {
+        Some(Vec::new())
     }
 }
 

@@ -75,13 +75,11 @@ impl<V> Record<V> {
 }
 
 /// A step in making a message. Each step pushes a value on a stack; the last step pushes the message.
-enum Step<V, T> {
+enum Step<T> {
     /// Pushes the string of the hole with this index.
     Text(usize),
-    /// Pushes a copy of a list or dict.
-    Copy(V),
-    /// Pops the values of the template's open slots, and pushes the record.
-    Record(T),
+    /// Pops the values of the template's open slots, and pushes the copy.
+    Stamp(T),
 }
 
 struct Pattern<V, T> {
@@ -91,7 +89,7 @@ struct Pattern<V, T> {
     holes: Vec<usize>,
     /// The message, and the records and dicts in it. A record follows the record that contains it.
     records: Vec<Record<V>>,
-    steps: Vec<Step<V, T>>,
+    steps: Vec<Step<T>>,
 }
 
 /// The patterns of a reader.
@@ -190,7 +188,8 @@ impl<V: Clone, T> Patterns<V, T> {
         message: &V,
     ) {
         // The program may change the lists and dicts of its message, so the pattern needs copies.
-        let Some(value) = builder.copy(message) else {
+        let copies = builder.copies(message);
+        let Some(value) = copies.and_then(|copies| builder.stamp(&copies, &mut Vec::new())) else {
             return;
         };
         let message = Record {
@@ -295,8 +294,7 @@ impl<V: Clone, T> Pattern<V, T> {
                     let strings = &mut self.leaves[self.holes[*index]].strings;
                     texts[*index].make(strings, builder, scratch, data)?
                 }
-                Step::Copy(value) => builder.copy(value)?,
-                Step::Record(template) => builder.stamp(template, stack)?,
+                Step::Stamp(template) => builder.stamp(template, stack)?,
             };
             stack.push(value);
         }
@@ -340,7 +338,7 @@ impl<V: Clone, T> Pattern<V, T> {
         let record = &self.records[index];
         for &slot in &record.owned {
             let value = builder.slot(&record.value, slot)?;
-            self.steps.push(Step::Copy(value));
+            self.steps.push(Step::Stamp(builder.copies(&value)?));
             slots.push(slot);
         }
         for inner in index + 1..self.records.len() {
@@ -353,7 +351,7 @@ impl<V: Clone, T> Pattern<V, T> {
             }
         }
         let template = builder.template(&self.records[index].value, slots)?;
-        self.steps.push(Step::Record(template));
+        self.steps.push(Step::Stamp(template));
         Some(())
     }
 

@@ -8,9 +8,9 @@ pub trait Builder {
     type Value: Clone;
     /// A class of records.
     type Class;
-    /// An unfinished record. Dropping it frees it and its values.
+    /// An unfinished record. Dropping it without [`finish`](Self::finish) does not free it.
     type Record;
-    /// A record or dict from which copies are made.
+    /// A value from which copies are made.
     type Template;
 
     /// Makes a string from UTF-8, which is all ASCII if `is_ascii`. Returns `None` if the bytes are not valid UTF-8.
@@ -35,12 +35,13 @@ pub trait Builder {
         reason: &Self::Value,
         pairs: std::vec::Drain<'_, Self::Value>,
     ) -> Option<Self::Value>;
-    /// Begins a record with the defaults of its class.
+    /// Begins a record.
     fn begin(&mut self, class: &Self::Class) -> Option<Self::Record>;
-    /// Replaces the value in a slot.
+    /// Sets the value of a slot, once.
     fn set(&mut self, record: &mut Self::Record, slot: usize, value: Self::Value);
-    /// Returns the finished record. Each slot without a default must have been set.
-    fn finish(&mut self, record: Self::Record) -> Self::Value;
+    /// Returns the finished record. `set` has a bit for each field of the class, and the bit [`EXTRA`](super::plan::EXTRA). It must be 1 if
+    /// the field's slot was set. The other slots get the defaults of the class.
+    fn finish(&mut self, class: &Self::Class, record: Self::Record, set: [u64; 2]) -> Self::Value;
     /// Returns the value in a record's slot, or the value of a dict's key with this index. Returns `None` if there is no value, because a
     /// program can empty a slot.
     fn slot(&mut self, record: &Self::Value, slot: usize) -> Option<Self::Value>;
@@ -52,8 +53,6 @@ pub trait Builder {
         template: &Self::Template,
         values: &mut Vec<Self::Value>,
     ) -> Option<Self::Value>;
-    /// Makes a deep copy. The copy shares only values that cannot change.
-    fn copy(&mut self, value: &Self::Value) -> Option<Self::Value>;
-    /// Makes a copy of a list or dict. The copy shares the items.
-    fn copy_flat(&mut self, value: &Self::Value) -> Option<Self::Value>;
+    /// Makes a template whose copies are deep copies of a value: they share only values that a program cannot change. It has no slots.
+    fn copies(&mut self, value: &Self::Value) -> Option<Self::Template>;
 }

@@ -111,22 +111,19 @@ impl<V: Clone> Strings<V> {
     }
 }
 
-/// How a message gets a kept value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
+/// A kept value.
+pub enum Kept<V, T> {
     /// A program cannot change the value: messages share it.
-    Whole,
-    /// The value is a list or dict whose items a program cannot change: messages get copies that share the items.
-    Items,
-    /// Messages get deep copies.
-    None,
+    Shared(V),
+    /// Each message gets a copy from the template.
+    Copied(T),
 }
 
 /// The last object or array of a field.
-pub struct Part<V> {
+pub struct Part<V, T> {
     bytes: Vec<u8>,
-    /// The value, and how messages get it. The part keeps the value when the field has the same bytes for the second time.
-    value: Option<(V, Sharing)>,
+    /// The value. The part keeps it when the field has the same bytes for the second time.
+    value: Option<Kept<V, T>>,
     /// How many objects and arrays contained the value when it was read. If more contain it now, the reader reads it again, because it may
     /// exceed the maximum depth.
     depth: usize,
@@ -135,7 +132,7 @@ pub struct Part<V> {
     is_busy: bool,
 }
 
-impl<V> Default for Part<V> {
+impl<V, T> Default for Part<V, T> {
     fn default() -> Self {
         Self {
             bytes: Vec::new(),
@@ -148,9 +145,9 @@ impl<V> Default for Part<V> {
 }
 
 /// The result of [`Part::find`].
-pub enum Found<V> {
-    /// The value, the index after it, and how the message gets the value.
-    Same(V, usize, Sharing),
+pub enum Found<'a, V, T> {
+    /// The value, and the index after it.
+    Same(&'a Kept<V, T>, usize),
     /// The same bytes as last time. Read the value, and then [keep](Part::keep) it.
     Again,
     /// Different bytes from last time. Read the value, and then [note](Part::note) its bytes.
@@ -159,7 +156,7 @@ pub enum Found<V> {
     Nothing,
 }
 
-impl<V> Part<V> {
+impl<V, T> Part<V, T> {
     /// Returns the number of bytes allocated for the kept object or array.
     #[cfg(test)]
     pub fn kept(&self) -> usize {
@@ -167,19 +164,19 @@ impl<V> Part<V> {
     }
 }
 
-impl<V: Clone> Part<V> {
+impl<V, T> Part<V, T> {
     /// Looks up the value at `at`. `depth` is the number of objects and arrays that contain it. After [`Found::Again`] and
     /// [`Found::Other`], the caller reads the value and then calls [`Self::done`].
     #[inline]
-    pub fn find(&mut self, data: &[u8], at: usize, depth: usize) -> Found<V> {
+    pub fn find(&mut self, data: &[u8], at: usize, depth: usize) -> Found<'_, V, T> {
         if self.is_busy || !self.patience.looks() {
             return Found::Nothing;
         }
         if !self.bytes.is_empty() && begins(data, at, &self.bytes) {
             self.patience.misses = 0;
             match &self.value {
-                Some((value, sharing)) if depth <= self.depth => {
-                    return Found::Same(value.clone(), at + self.bytes.len(), *sharing);
+                Some(value) if depth <= self.depth => {
+                    return Found::Same(value, at + self.bytes.len());
                 }
                 _ => {}
             }
@@ -198,9 +195,9 @@ impl<V: Clone> Part<V> {
     }
 
     /// Keeps the value of `bytes`, unless the part noted other bytes since [`find`](Self::find).
-    pub fn keep(&mut self, bytes: &[u8], value: V, sharing: Sharing, depth: usize) {
+    pub fn keep(&mut self, bytes: &[u8], value: Kept<V, T>, depth: usize) {
         if self.bytes == bytes {
-            self.value = Some((value, sharing));
+            self.value = Some(value);
             self.depth = depth;
         }
     }
@@ -222,19 +219,19 @@ impl<V: Clone> Part<V> {
 /// Remembers the keys of dicts, and the last object or array that followed each key.
 ///
 /// A slot is an index from a hash of the key. Keys with the same slot replace each other.
-pub struct Keys<V> {
-    slots: Vec<Option<DictKey<V>>>,
+pub struct Keys<V, T> {
+    slots: Vec<Option<DictKey<V, T>>>,
 }
 
-struct DictKey<V> {
+struct DictKey<V, T> {
     key: Key,
     value: V,
     /// The slot of the key that last followed this key in a dict.
     next: usize,
-    part: Part<V>,
+    part: Part<V, T>,
 }
 
-impl<V> Default for Keys<V> {
+impl<V, T> Default for Keys<V, T> {
     fn default() -> Self {
         let mut slots = Vec::new();
         slots.resize_with(ShortString::SLOTS, || None);
@@ -242,7 +239,7 @@ impl<V> Default for Keys<V> {
     }
 }
 
-impl<V> Keys<V> {
+impl<V, T> Keys<V, T> {
     /// Returns the number of bytes allocated for kept objects and arrays.
     #[cfg(test)]
     #[must_use]
@@ -252,7 +249,7 @@ impl<V> Keys<V> {
     }
 }
 
-impl<V: Clone> Keys<V> {
+impl<V: Clone, T> Keys<V, T> {
     /// Returns the object of the key at `at` and the index after its colon, if the data has this slot's key there, followed by a colon
     /// without white space.
     #[inline]
@@ -309,7 +306,7 @@ impl<V: Clone> Keys<V> {
 
     /// Returns the last object or array that followed a slot's key.
     #[inline]
-    pub fn part(&mut self, slot: usize) -> Option<&mut Part<V>> {
+    pub fn part(&mut self, slot: usize) -> Option<&mut Part<V, T>> {
         Some(&mut self.slots[slot].as_mut()?.part)
     }
 }

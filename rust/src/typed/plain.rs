@@ -80,7 +80,7 @@ impl Builder for Values {
     type Value = Plain;
     type Class = (&'static str, usize);
     type Record = (&'static str, Vec<Plain>);
-    type Template = (Plain, Vec<usize>);
+    type Template = Template;
 
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Plain> {
         self.made += 1;
@@ -123,7 +123,7 @@ impl Builder for Values {
         let is_default = matches!(old, Plain::Default | Plain::Json(Json::Null));
         assert!(is_default, "a slot is set twice: {old:?}");
     }
-    fn finish(&mut self, record: Self::Record) -> Plain {
+    fn finish(&mut self, _: &Self::Class, record: Self::Record, _: [u64; 2]) -> Plain {
         Plain::Record(record.0, Rc::new(record.1))
     }
     fn slot(&mut self, record: &Plain, slot: usize) -> Option<Plain> {
@@ -133,14 +133,14 @@ impl Builder for Values {
             other => panic!("no record: {other:?}"),
         }
     }
-    fn template(&mut self, record: &Plain, slots: Vec<usize>) -> Option<(Plain, Vec<usize>)> {
-        Some((record.clone(), slots))
+    fn template(&mut self, record: &Plain, slots: Vec<usize>) -> Option<Template> {
+        Some(Template::Slots(record.clone(), slots))
     }
-    fn stamp(
-        &mut self,
-        (record, slots): &(Plain, Vec<usize>),
-        values: &mut Vec<Plain>,
-    ) -> Option<Plain> {
+    fn stamp(&mut self, template: &Template, values: &mut Vec<Plain>) -> Option<Plain> {
+        let (record, slots) = match template {
+            Template::Slots(record, slots) => (record, slots),
+            Template::Deep(value) => return Some(deep_copy(value)),
+        };
         self.copied += 1;
         let new = values.split_off(values.len() - slots.len());
         let new = slots.iter().zip(new);
@@ -158,29 +158,33 @@ impl Builder for Values {
             other => panic!("no record: {other:?}"),
         })
     }
-    fn copy(&mut self, value: &Plain) -> Option<Plain> {
-        let mut each = |items: &[Plain]| {
-            let copies = items.iter().map(|item| self.copy(item));
-            copies.collect::<Option<_>>().map(Rc::new)
-        };
-        Some(match value {
-            Plain::List(items) => Plain::List(each(items)?),
-            Plain::Record(class, slots) => Plain::Record(class, each(slots)?),
-            Plain::Dict(pairs) => {
-                let copied = pairs
-                    .iter()
-                    .map(|(key, item)| Some((key.clone(), self.copy(item)?)));
-                Plain::Dict(Rc::new(copied.collect::<Option<_>>()?))
-            }
-            other => other.clone(),
-        })
+    fn copies(&mut self, value: &Plain) -> Option<Template> {
+        Some(Template::Deep(deep_copy(value)))
     }
-    fn copy_flat(&mut self, value: &Plain) -> Option<Plain> {
-        Some(match value {
-            Plain::List(items) => Plain::List(Rc::new(items.to_vec())),
-            Plain::Dict(pairs) => Plain::Dict(Rc::new(pairs.to_vec())),
-            other => panic!("no list or dict: {other:?}"),
-        })
+}
+
+/// A value from which [`Values`] makes copies.
+pub enum Template {
+    /// A record or dict, and its slots that get new values.
+    Slots(Plain, Vec<usize>),
+    /// A value that each copy is a deep copy of.
+    Deep(Plain),
+}
+
+fn deep_copy(value: &Plain) -> Plain {
+    let each = |items: &[Plain]| Rc::new(items.iter().map(deep_copy).collect());
+    match value {
+        Plain::List(items) => Plain::List(each(items)),
+        Plain::Record(class, slots) => Plain::Record(class, each(slots)),
+        Plain::Dict(pairs) => {
+            let pairs = pairs.iter();
+            Plain::Dict(Rc::new(
+                pairs
+                    .map(|(key, item)| (key.clone(), deep_copy(item)))
+                    .collect(),
+            ))
+        }
+        other => other.clone(),
     }
 }
 

@@ -7,9 +7,9 @@
 use super::alike::{Patterns, MAX_OWNED};
 use super::builder::Builder;
 use super::guess::{tags, Guesses, Meant};
-use super::memo::{Found, Keys, Part, Sharing, ShortStrings, Strings};
+use super::memo::{Found, Kept, Keys, Part, ShortStrings, Strings};
 use super::number::{number, Number};
-use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY};
+use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY, EXTRA};
 use super::skip::find_tag;
 use super::text::{remembered, unescape};
 use crate::simd::{begins, string_end, PAD};
@@ -20,6 +20,9 @@ pub const MAX_DEPTH: usize = 100;
 const KEPT_BYTES: usize = 64 * 1024;
 /// If the last lines of a block must be copied, a block of at most this length is copied completely.
 const SHORT_BYTES: usize = 1024;
+
+/// The bit of [`EXTRA`] in the second of two words.
+const EXTRA_BIT: u64 = 1 << (EXTRA - 64);
 
 /// The result of reading a line.
 #[derive(Debug, PartialEq)]
@@ -64,14 +67,14 @@ enum PartOf {
 }
 
 /// What the reader remembers about a field.
-struct Memory<V> {
+struct Memory<V, T> {
     /// The field that last followed this field in a record.
     next: Option<FieldId>,
     strings: Strings<V>,
-    part: Part<V>,
+    part: Part<V, T>,
 }
 
-impl<V> Default for Memory<V> {
+impl<V, T> Default for Memory<V, T> {
     fn default() -> Self {
         Self {
             next: None,
@@ -88,7 +91,7 @@ pub struct Reader<B: Builder> {
     /// The classes of lines, and their fields.
     plan: Plan<B::Value, B::Class>,
     /// What the reader remembers about each field.
-    memory: Vec<Memory<B::Value>>,
+    memory: Vec<Memory<B::Value, B::Template>>,
     /// For each class: the first field of its last record.
     first: Vec<Option<FieldId>>,
     /// For each kind: the class of its last object, as an index in [`Kind::classes`].
@@ -98,7 +101,7 @@ pub struct Reader<B: Builder> {
     tags: Vec<u128>,
     patterns: Patterns<B::Value, B::Template>,
     /// The keys of dicts.
-    keys: Keys<B::Value>,
+    keys: Keys<B::Value, B::Template>,
     /// For each kind: the slot in `keys` of the first key of the last dict with values of this kind.
     first_key: Vec<usize>,
     short_strings: ShortStrings<B::Value>,
@@ -432,15 +435,44 @@ impl<B: Builder> Reader<B> {
                 return None;
             }
         };
-        let fields = shape.fields.clone();
-        let (first, required, extra) = (fields.start, shape.required, shape.extra);
-        let base = self.stack.len();
-        let mut record = self.builder.begin(&shape.class)?;
         if depth >= MAX_DEPTH {
             return None;
         }
+        let required = shape.required;
+        let mut record = self.builder.begin(&shape.class)?;
         // Use two words, because shifting a `u128` by a variable takes many instructions.
         let mut seen = [0u64; 2];
+        let end = self.fields(data, at, after_tag, id, depth, &mut record, &mut seen);
+        let Class::Planned(shape) = &self.plan.classes[id] else {
+            return None;
+        };
+        // Also finish an incomplete record, so that it can be dropped.
+        let record = self.builder.finish(&shape.class, record, seen);
+        let seen = u128::from(seen[1]) << 64 | u128::from(seen[0]);
+        let end = end.filter(|_| required & !seen == 0)?;
+        Some((record, end, seen))
+    }
+
+    /// Reads the fields of the object at `at` into a new record. Sets a bit in `seen` for each field in it, and returns the index after the
+    /// object.
+    #[inline]
+    #[allow(clippy::too_many_arguments)] // The function is a part of `record`.
+    fn fields(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        after_tag: Option<usize>,
+        id: ClassId,
+        depth: usize,
+        record: &mut B::Record,
+        seen: &mut [u64; 2],
+    ) -> Option<usize> {
+        let Class::Planned(shape) = &self.plan.classes[id] else {
+            return None;
+        };
+        let fields = shape.fields.clone();
+        let (first, extra) = (fields.start, shape.extra);
+        let base = self.stack.len();
         let mut before: Option<FieldId> = None;
         let mut expected = self.first[id];
         let mut at = white(data, at + 1);
@@ -477,7 +509,7 @@ impl<B: Builder> Reader<B> {
                 at = white(data, value);
                 if let Some(field) = field {
                     let index = field - first;
-                    // A class has at most 128 fields, so `% 2` changes nothing. But it removes the bounds check.
+                    // A class has at most 127 fields, so `% 2` changes nothing. But it removes the bounds check.
                     let (word, bit) = (&mut seen[index / 64 % 2], 1 << (index % 64));
                     if *word & bit != 0 {
                         return None;
@@ -485,8 +517,11 @@ impl<B: Builder> Reader<B> {
                     *word |= bit;
                     let slot = self.plan.fields[field].slot;
                     if let Some(kind) = self.plan.fields[field].kind {
-                        let (value, end) = self.field(data, at, kind, field, depth)?;
-                        self.builder.set(&mut record, slot, value);
+                        let Some((value, end)) = self.field(data, at, kind, field, depth) else {
+                            *word &= !bit;
+                            return None;
+                        };
+                        self.builder.set(record, slot, value);
                         at = end;
                     } else {
                         at = self.tag(data, at, id)?;
@@ -508,17 +543,13 @@ impl<B: Builder> Reader<B> {
                 }
             }
         }
-        at += 1;
-        let seen = u128::from(seen[1]) << 64 | u128::from(seen[0]);
-        if required & !seen != 0 {
-            return None;
-        }
         if self.stack.len() > base {
             self.changeable += 1;
             let value = self.builder.dict(self.stack.drain(base..))?;
-            self.builder.set(&mut record, extra?, value);
+            self.builder.set(record, extra?, value);
+            seen[1] |= EXTRA_BIT;
         }
-        Some((self.builder.finish(record), at, seen))
+        Some(at + 1)
     }
 
     /// Returns the field of the key at `at`, and the index after the colon. If the class does not have the key, pushes the key on the stack
@@ -622,16 +653,27 @@ impl<B: Builder> Reader<B> {
         of: PartOf,
         depth: usize,
     ) -> Option<(B::Value, usize)> {
-        let found = self.part_at(of)?.find(data, at, depth);
-        match found {
+        let Self {
+            memory,
+            keys,
+            builder,
+            stack,
+            ..
+        } = self;
+        let part = match of {
+            PartOf::Field(field) => &mut memory[field].part,
+            PartOf::Key(slot) => keys.part(slot)?,
+        };
+        let is_again = match part.find(data, at, depth) {
             Found::Nothing => return self.value(data, at, kind, depth),
-            Found::Same(value, end, Sharing::Whole) => return Some((value, end)),
-            Found::Same(value, end, sharing) => {
+            Found::Same(Kept::Shared(value), end) => return Some((value.clone(), end)),
+            Found::Same(Kept::Copied(template), end) => {
                 self.changeable += 1;
-                return Some((self.copy(&value, sharing)?, end));
+                return Some((builder.stamp(template, stack)?, end));
             }
-            Found::Again | Found::Other => {}
-        }
+            Found::Again => true,
+            Found::Other => false,
+        };
         let (changeable, unknown) = (self.changeable, self.unknown);
         let read = self.value(data, at, kind, depth);
         self.part_at(of)?.done();
@@ -640,36 +682,25 @@ impl<B: Builder> Reader<B> {
             return Some((value, end));
         }
         let bytes = &data[at..end];
-        if matches!(found, Found::Other) {
+        if is_again {
+            let kept = if self.changeable == changeable {
+                Some(Kept::Shared(value.clone()))
+            } else {
+                self.builder.copies(&value).map(Kept::Copied)
+            };
+            if let Some(kept) = kept {
+                self.part_at(of)?.keep(bytes, kept, depth);
+            }
+        } else {
             let mut kept = self.kept;
             self.part_at(of)?.note(bytes, &mut kept);
             self.kept = kept;
-        } else {
-            let is_record = data[at] == b'{' && self.plan.kinds[kind].may_be & may_be::RECORD != 0;
-            let sharing = match self.changeable - changeable {
-                0 => Sharing::Whole,
-                // The value itself is the only list or dict.
-                1 if !is_record => Sharing::Items,
-                _ => Sharing::None,
-            };
-            if let Some(copy) = self.copy(&value, sharing) {
-                self.part_at(of)?.keep(bytes, copy, sharing, depth);
-            }
         }
         Some((value, end))
     }
 
-    /// Returns a value that a message may have while the reader keeps `value`.
-    fn copy(&mut self, value: &B::Value, sharing: Sharing) -> Option<B::Value> {
-        match sharing {
-            Sharing::Whole => Some(value.clone()),
-            Sharing::Items => self.builder.copy_flat(value),
-            Sharing::None => self.builder.copy(value),
-        }
-    }
-
     #[inline]
-    fn part_at(&mut self, of: PartOf) -> Option<&mut Part<B::Value>> {
+    fn part_at(&mut self, of: PartOf) -> Option<&mut Part<B::Value, B::Template>> {
         match of {
             PartOf::Field(field) => Some(&mut self.memory[field].part),
             PartOf::Key(slot) => self.keys.part(slot),

@@ -507,7 +507,7 @@ fn few_patterns_are_made_if_all_lines_differ() {
 #[test]
 fn remembered_arrays_and_objects_have_a_bound() {
     let mut kept = 0;
-    let mut parts: Vec<Part<u8>> = (0..100).map(|_| Part::default()).collect();
+    let mut parts: Vec<Part<u8, ()>> = (0..100).map(|_| Part::default()).collect();
     for round in 1..5 {
         for (index, part) in parts.iter_mut().enumerate() {
             let bytes = vec![b'x'; (index * 7919 * round) % 80_000];
@@ -520,20 +520,20 @@ fn remembered_arrays_and_objects_have_a_bound() {
     let mut kept = MAX_KEPT - 16;
     for (bytes, is_kept) in [(17, false), (16, true), (16, false)] {
         let before = kept;
-        Part::<u8>::default().note(&vec![b'x'; bytes], &mut kept);
+        Part::<u8, ()>::default().note(&vec![b'x'; bytes], &mut kept);
         assert_eq!(kept > before, is_kept);
     }
 }
 
 #[test]
 fn bytes_that_are_no_longer_kept_are_no_longer_counted() {
-    let (mut part, mut kept) = (Part::<u8>::default(), 100);
+    let (mut part, mut kept) = (Part::<u8, ()>::default(), 100);
     for bytes in [1_000, 20, 500] {
         part.note(&vec![b'x'; bytes], &mut kept);
         assert_eq!(kept, 100 + bytes);
     }
     // Most of these keys replace another one.
-    let (mut keys, mut kept) = (Keys::<u8>::default(), 0);
+    let (mut keys, mut kept) = (Keys::<u8, ()>::default(), 0);
     let mut slots = HashSet::new();
     for number in 0..10_000 {
         let name = format!("key {number}");

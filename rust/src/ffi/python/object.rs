@@ -5,6 +5,9 @@
 
 #![allow(clippy::inline_always)] // Counting a reference takes only a few instructions.
 
+use std::ffi::c_int;
+use std::iter::empty;
+use std::mem::ManuallyDrop;
 use std::ptr::{null_mut, NonNull};
 use std::vec::Drain;
 
@@ -160,20 +163,48 @@ pub struct StructClass {
     class: Object,
     /// The value of each slot, or null.
     image: Vec<Pointer>,
-    /// The different objects in `image`, and how often each occurs there.
-    shared: Vec<(Object, usize)>,
+    /// The different objects in `image`.
+    shared: Vec<Shared>,
+}
+
+/// A value that some slots of each new instance share.
+struct Shared {
+    value: Object,
+    /// The number of slots with the value that do not belong to a field.
+    slots: usize,
+    /// A bit for each field whose slot has the value.
+    fields: [u64; 2],
 }
 
 impl StructClass {
-    fn new(class: Object, values: Vec<Option<Object>>) -> Self {
+    /// `values` has one item per slot. `fields` has the bit and the slot of each field.
+    fn new(
+        class: Object,
+        values: Vec<Option<Object>>,
+        fields: impl Iterator<Item = (usize, usize)>,
+    ) -> Self {
         let image = (values.iter())
             .map(|value| value.as_ref().map_or(null_mut(), Object::pointer))
             .collect();
-        let mut shared: Vec<(Object, usize)> = Vec::new();
-        for value in values.into_iter().flatten() {
-            match (shared.iter_mut()).find(|(object, _)| object.pointer() == value.pointer()) {
-                Some((_, count)) => *count += 1,
-                None => shared.push((value, 1)),
+        let mut bits = vec![None; HEADER + values.len()];
+        for (bit, slot) in fields {
+            bits[slot] = Some(bit);
+        }
+        let mut shared: Vec<Shared> = Vec::new();
+        for (value, bit) in values.into_iter().zip(&bits[HEADER..]) {
+            let Some(value) = value else { continue };
+            let known = (shared.iter()).position(|it| it.value.pointer() == value.pointer());
+            let known = known.unwrap_or_else(|| {
+                shared.push(Shared {
+                    value,
+                    slots: 0,
+                    fields: [0; 2],
+                });
+                shared.len() - 1
+            });
+            match bit {
+                Some(bit) => shared[known].fields[bit / 64] |= 1 << (bit % 64),
+                None => shared[known].slots += 1,
             }
         }
         Self {
@@ -183,18 +214,46 @@ impl StructClass {
         }
     }
 
-    /// Returns a new instance with the values of `image`.
+    /// Returns a new instance with the values of `image`, whose references are not counted yet. Before other code sees the instance, and
+    /// before it is dropped, the caller must call [`count`](Self::count).
     #[inline]
-    fn instance(&self) -> Option<Object> {
+    unsafe fn uncounted(&self) -> Option<Object> {
         // SAFETY: see `api`. Python computes the length of `image` from the class's `__basicsize__`, so each instance has this many slots.
-        // `shared` keeps the objects of `image` alive, and the new references to them are counted before other code sees the instance.
+        // `shared` keeps the objects of `image` alive.
         unsafe {
             let object = Object::owned((api()._PyObject_New)(self.class.pointer()))?;
             object
                 .slot(HEADER)
                 .copy_from_nonoverlapping(self.image.as_ptr(), self.image.len());
-            for (object, count) in &self.shared {
-                increase_by(object.pointer(), *count);
+            Some(object)
+        }
+    }
+
+    /// Counts the references of a new instance to the values of `image`, except to those that the fields in `set` replaced.
+    #[inline]
+    unsafe fn count(&self, set: [u64; 2]) {
+        for shared in &self.shared {
+            let mut count = shared.slots;
+            for (fields, set) in shared.fields.iter().zip(set) {
+                let others = fields & !set;
+                // Without POPCNT, counting bits takes a dozen instructions.
+                if others != 0 {
+                    count += others.count_ones() as usize;
+                }
+            }
+            // SAFETY: `shared` keeps the object alive.
+            unsafe { increase_by(shared.value.pointer(), count) };
+        }
+    }
+
+    /// Returns a new instance with the values of `image`. The class must have been made without fields.
+    #[inline]
+    fn instance(&self) -> Option<Object> {
+        // SAFETY: the references are counted before other code sees the instance, and before it is dropped.
+        unsafe {
+            let object = self.uncounted()?;
+            for shared in &self.shared {
+                increase_by(shared.value.pointer(), shared.slots);
             }
             Some(object)
         }
@@ -207,6 +266,8 @@ pub enum Template {
     Struct(StructTemplate),
     /// A dict, and the keys that get new values in each copy.
     Dict(Object, Vec<Object>),
+    /// A value that each copy is a deep copy of.
+    Copies(Copies),
 }
 
 /// A Struct that [`stamp`](Builder::stamp) copies.
@@ -217,7 +278,7 @@ pub struct StructTemplate {
     slots: Vec<usize>,
 }
 
-/// The maximum number of values that a copy looks at. A message has fewer, unless a program changed it.
+/// The maximum number of values that [`Copies`] looks at. A message has fewer, unless a program changed it.
 const MAX_LOOKS: usize = 256 * 1024;
 
 /// The number of words before an instance's first slot: the reference count and the class.
@@ -230,7 +291,7 @@ pub struct Python {
     words: Classes,
     /// The attribute name `_reason`, created when it is first needed.
     reason: Option<Object>,
-    /// How many more values the current [`copy`](Builder::copy) may look at. The number starts at [`MAX_LOOKS`].
+    /// How many more values the current [`copies`](Builder::copies) may look at. The number starts at [`MAX_LOOKS`].
     left: usize,
 }
 
@@ -289,101 +350,190 @@ impl Classes {
 }
 
 impl Python {
-    /// Registers a class of Structs. `defaults` has one item per slot of an instance.
-    pub fn class(&mut self, class: Object, defaults: Vec<Option<Object>>) -> StructClass {
+    /// Registers a class of Structs. `defaults` has one item per slot of an instance. `fields` has the bit and the slot of each
+    /// field; see [`finish`](Builder::finish).
+    pub fn class(
+        &mut self,
+        class: Object,
+        defaults: Vec<Option<Object>>,
+        fields: impl Iterator<Item = (usize, usize)>,
+    ) -> StructClass {
         let words = HEADER + defaults.len();
         self.words.add(class.clone(), words);
-        StructClass::new(class, defaults)
+        StructClass::new(class, defaults, fields)
     }
 
-    /// Returns true if a program cannot change the object: it is neither a list nor a dict, nor a Struct that contains one. (Structs are
-    /// frozen.) `depth` is the number of lists, dicts and Structs around the object. Values nested deeper than [`MAX_DEPTH`] are always
-    /// shared; see [`copy_within`](Self::copy_within).
+    /// Returns how to copy a value inside `depth` lists, dicts and Structs. Returns `None` after [`MAX_LOOKS`] values, or if memory runs out.
     ///
-    /// # Safety
-    ///
-    /// The object must be alive.
-    unsafe fn is_fixed(&mut self, object: Pointer, depth: usize) -> bool {
-        // SAFETY: the caller guarantees a live object. The slots of a live Struct contain live objects, or null.
-        unsafe {
-            let class = class_of(object);
-            if is_plain(class) || depth > MAX_DEPTH {
-                return true;
-            }
-            self.left = self.left.saturating_sub(1);
-            if self.left == 0 {
-                return false;
-            }
-            let words = self.words.get(class as usize);
-            class != api().PyList_Type
-                && class != api().PyDict_Type
-                && (HEADER..words.unwrap_or(HEADER)).all(|slot| {
-                    let item = object.cast::<Pointer>().add(slot).read();
-                    !item.is_null() && self.is_fixed(item, depth + 1)
-                })
-        }
-    }
-
-    /// Copies a value inside `depth` lists, dicts and Structs. Returns `None` after [`MAX_LOOKS`] values, or if memory runs out.
-    ///
-    /// A value nested deeper than the reader's maximum depth shares its items with the copy. Only a program can have put them there, with
-    /// `msgspec.structs.force_setattr`, and they may form a cycle.
-    fn copy_within(&mut self, value: &Object, depth: usize) -> Option<Object> {
+    /// A value nested deeper than the reader's maximum depth is shared. Only a program can have put it there, with
+    /// `msgspec.structs.force_setattr`, and such values may form a cycle.
+    fn copies_within(&mut self, value: &Object, depth: usize) -> Option<Copies> {
         let class = value.class();
-        // SAFETY: see `api`. A container's items stay alive, because no code that changes the container runs here. Each slot of a complete
-        // instance contains an object.
+        // SAFETY: see `api`. The items of the list and of the dict stay alive, because they are our copies.
         unsafe {
             if is_plain(class) || depth > MAX_DEPTH {
-                return Some(value.clone());
+                return Some(Copies::Shared(value.clone()));
             }
             self.left = self.left.checked_sub(1)?;
             if class == api().PyList_Type {
-                // While items are copied, a garbage collection may show the list to other code, so no item may be null.
-                let list = self.copy_flat(value)?;
+                let (list, mut inner) = (flat_copy(value)?, Vec::new());
                 for index in 0..(api().PyList_Size)(list.pointer()) {
-                    let item = (api().PyList_GetItem)(list.pointer(), index);
-                    if !is_plain(class_of(item)) {
-                        let copy = self.copy_within(&Object::borrowed(item), depth + 1)?;
-                        (api().PyList_SetItem)(list.pointer(), index, copy.release());
+                    let item = Object::borrowed((api().PyList_GetItem)(list.pointer(), index));
+                    let copies = self.copies_within(&item, depth + 1)?;
+                    if !matches!(copies, Copies::Shared(_)) {
+                        set_item(&list, index, super::none())?;
+                        inner.push((index, copies));
                     }
                 }
-                return Some(list);
+                return Some(Copies::List(list, inner));
             }
             if class == api().PyDict_Type {
-                let dict = self.copy_flat(value)?;
+                let (dict, mut inner) = (flat_copy(value)?, Vec::new());
                 let (mut at, mut key, mut item) = (0, null_mut(), null_mut());
                 while (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut item)
                     != 0
                 {
-                    if is_plain(class_of(item)) {
-                        continue;
-                    }
-                    let copy = self.copy_within(&Object::borrowed(item), depth + 1)?;
-                    // CPython allows a new value for an existing key during the iteration.
-                    if (api().PyDict_SetItem)(dict.pointer(), key, copy.pointer()) != 0 {
-                        (api().PyErr_Clear)();
-                        return None;
+                    let (key, item) = (Object::borrowed(key), Object::borrowed(item));
+                    let copies = self.copies_within(&item, depth + 1)?;
+                    if !matches!(copies, Copies::Shared(_)) {
+                        // CPython allows a new value for an existing key during the iteration.
+                        set_key(&dict, &key, &super::none())?;
+                        inner.push((key, copies));
                     }
                 }
-                return Some(dict);
+                return Some(Copies::Dict(dict, inner));
             }
             let Some(words) = self.words.get(class as usize) else {
-                return Some(value.clone());
+                return Some(Copies::Shared(value.clone()));
             };
-            if self.is_fixed(value.pointer(), depth) {
-                return Some(value.clone());
-            }
-            let copy = Object::owned((api()._PyObject_New)(class))?;
-            // If copying a slot fails, the copy is dropped, and must not contain stray bytes.
-            copy.slot(HEADER).write_bytes(0, words - HEADER);
+            let (mut values, mut inner) = (Vec::new(), Vec::new());
             for slot in HEADER..words {
                 let item = self.slot(value, slot)?;
-                copy.slot(slot)
-                    .write(self.copy_within(&item, depth + 1)?.release());
+                let copies = self.copies_within(&item, depth + 1)?;
+                let is_shared = matches!(copies, Copies::Shared(_));
+                values.push(is_shared.then_some(item));
+                if !is_shared {
+                    inner.push((slot, copies));
+                }
             }
-            Some(copy)
+            if inner.is_empty() {
+                return Some(Copies::Shared(value.clone()));
+            }
+            let class = StructClass::new(Object::borrowed(class), values, empty());
+            Some(Copies::Struct(class, inner))
         }
     }
+}
+
+/// How to make deep copies of a value. The copies share only values that a program cannot change.
+pub enum Copies {
+    /// A value that all copies share.
+    Shared(Object),
+    /// A list, and its items that each copy gets a copy of. The list contains None in their place.
+    List(Object, Vec<(Size, Copies)>),
+    /// A dict, and the keys whose values each copy gets a copy of. The dict contains None in their place.
+    Dict(Object, Vec<(Object, Copies)>),
+    /// A Struct, and its slots that each copy gets a copy of. They are empty in the class's `image`.
+    Struct(StructClass, Vec<(usize, Copies)>),
+}
+
+impl Copies {
+    /// Makes a copy. Returns `None` if memory runs out.
+    fn copy(&self) -> Option<Object> {
+        // SAFETY: see `api`. The slots belong to the class, and are empty in a new instance.
+        unsafe {
+            match self {
+                Self::Shared(value) => Some(value.clone()),
+                Self::List(list, inner) => {
+                    // While items are copied, a garbage collection may show the list to other code, so no item may be null.
+                    let list = flat_copy(list)?;
+                    for (index, item) in inner {
+                        set_item(&list, *index, item.copy()?)?;
+                    }
+                    Some(list)
+                }
+                Self::Dict(dict, inner) => {
+                    let dict = flat_copy(dict)?;
+                    for (key, item) in inner {
+                        set_key(&dict, key, &item.copy()?)?;
+                    }
+                    Some(dict)
+                }
+                Self::Struct(class, inner) => {
+                    let copy = class.instance()?;
+                    for (slot, item) in inner {
+                        copy.slot(*slot).write(item.copy()?.release());
+                    }
+                    Some(copy)
+                }
+            }
+        }
+    }
+}
+
+/// Makes a copy of a list or dict, which shares the items.
+///
+/// # Safety
+///
+/// The caller must hold the lock (see `api`).
+#[inline]
+unsafe fn flat_copy(value: &Object) -> Option<Object> {
+    // SAFETY: the caller holds the lock. CPython raises an exception for an object that is neither a list nor a dict.
+    unsafe {
+        Object::owned(if value.class() == api().PyList_Type {
+            let len = (api().PyList_Size)(value.pointer());
+            (api().PyList_GetSlice)(value.pointer(), 0, len)
+        } else {
+            (api().PyDict_Copy)(value.pointer())
+        })
+    }
+}
+
+/// Replaces an item of a list; `None` if the list has no item with this index.
+///
+/// # Safety
+///
+/// The caller must hold the lock (see `api`).
+unsafe fn set_item(list: &Object, index: Size, item: Object) -> Option<()> {
+    // SAFETY: the caller holds the lock. CPython takes over the reference to the item, even if it raises an exception.
+    unsafe {
+        done((api().PyList_SetItem)(
+            list.pointer(),
+            index,
+            item.release(),
+        ))
+    }
+}
+
+/// Sets the value of a dict's key; `None` if memory runs out.
+///
+/// # Safety
+///
+/// The caller must hold the lock (see `api`).
+unsafe fn set_key(dict: &Object, key: &Object, value: &Object) -> Option<()> {
+    // SAFETY: the caller holds the lock. The references keep the dict, the key and the value alive.
+    unsafe {
+        done((api().PyDict_SetItem)(
+            dict.pointer(),
+            key.pointer(),
+            value.pointer(),
+        ))
+    }
+}
+
+/// Returns `None`, and clears the exception, if a function of CPython returned an error.
+///
+/// # Safety
+///
+/// The caller must hold the lock (see `api`).
+#[inline]
+unsafe fn done(result: c_int) -> Option<()> {
+    if result != 0 {
+        // SAFETY: the caller holds the lock.
+        unsafe { (api().PyErr_Clear)() };
+        return None;
+    }
+    Some(())
 }
 
 /// Converts a length to CPython's `Py_ssize_t`.
@@ -395,7 +545,9 @@ pub fn size(len: usize) -> Size {
 impl Builder for Python {
     type Value = Object;
     type Class = StructClass;
-    type Record = Object;
+    /// The references of a record to the defaults of its class are not counted before [`finish`](Builder::finish). So dropping the record
+    /// does nothing: only if the reader panics is it not finished, and then it leaks.
+    type Record = ManuallyDrop<Object>;
     type Template = Template;
 
     #[inline]
@@ -478,21 +630,27 @@ impl Builder for Python {
     }
 
     #[inline]
-    fn begin(&mut self, class: &StructClass) -> Option<Object> {
-        class.instance()
+    fn begin(&mut self, class: &StructClass) -> Option<ManuallyDrop<Object>> {
+        // SAFETY: `finish` counts the references.
+        unsafe { class.uncounted().map(ManuallyDrop::new) }
     }
 
     #[inline]
-    fn set(&mut self, record: &mut Object, slot: usize, value: Object) {
-        // SAFETY: `slots_of` found the plan's slots in an instance. Each slot has a default that the record owns (see `plan`).
-        unsafe {
-            decrease(record.slot(slot).replace(value.release()));
-        }
+    fn set(&mut self, record: &mut ManuallyDrop<Object>, slot: usize, value: Object) {
+        // SAFETY: `slots_of` found the plan's slots in an instance. The record does not own the default in the slot.
+        unsafe { record.slot(slot).write(value.release()) }
     }
 
     #[inline]
-    fn finish(&mut self, record: Object) -> Object {
-        record
+    fn finish(
+        &mut self,
+        class: &StructClass,
+        record: ManuallyDrop<Object>,
+        set: [u64; 2],
+    ) -> Object {
+        // SAFETY: the record is an instance of the class, and the reader has set the slots of these fields.
+        unsafe { class.count(set) };
+        ManuallyDrop::into_inner(record)
     }
 
     fn slot(&mut self, record: &Object, slot: usize) -> Option<Object> {
@@ -522,7 +680,7 @@ impl Builder for Python {
             for slot in (HEADER..words).filter(|slot| !slots.contains(slot)) {
                 values[slot - HEADER] = Some(self.slot(record, slot)?);
             }
-            let class = StructClass::new(Object::borrowed(class), values);
+            let class = StructClass::new(Object::borrowed(class), values, empty());
             Some(Template::Struct(StructTemplate { class, slots }))
         }
     }
@@ -546,35 +704,18 @@ impl Builder for Python {
                     let first = values.len().checked_sub(keys.len())?;
                     let copy = Object::owned((api().PyDict_Copy)(dict.pointer()))?;
                     for (key, value) in keys.iter().zip(values.drain(first..)) {
-                        if (api().PyDict_SetItem)(copy.pointer(), key.pointer(), value.pointer())
-                            != 0
-                        {
-                            (api().PyErr_Clear)();
-                            return None;
-                        }
+                        set_key(&copy, key, &value)?;
                     }
                     Some(copy)
                 }
+                Template::Copies(copies) => copies.copy(),
             }
         }
     }
 
-    fn copy(&mut self, value: &Object) -> Option<Object> {
+    fn copies(&mut self, value: &Object) -> Option<Template> {
         self.left = MAX_LOOKS;
-        self.copy_within(value, 0)
-    }
-
-    #[inline]
-    fn copy_flat(&mut self, value: &Object) -> Option<Object> {
-        // SAFETY: see `api`. CPython raises an exception for an object that is neither a list nor a dict.
-        unsafe {
-            Object::owned(if value.class() == api().PyList_Type {
-                let len = (api().PyList_Size)(value.pointer());
-                (api().PyList_GetSlice)(value.pointer(), 0, len)
-            } else {
-                (api().PyDict_Copy)(value.pointer())
-            })
-        }
+        Some(Template::Copies(self.copies_within(value, 0)?))
     }
 }
 
@@ -648,14 +789,8 @@ pub unsafe fn class_of(object: Pointer) -> Pointer {
 
 fn fill(dict: &Object, mut pairs: Drain<'_, Object>) -> Option<()> {
     while let (Some(key), Some(value)) = (pairs.next(), pairs.next()) {
-        // SAFETY: see `api`. The references keep the dict, the key and the value alive.
-        let failed =
-            unsafe { (api().PyDict_SetItem)(dict.pointer(), key.pointer(), value.pointer()) != 0 };
-        if failed {
-            // SAFETY: see `api`.
-            unsafe { (api().PyErr_Clear)() };
-            return None;
-        }
+        // SAFETY: see `api`.
+        unsafe { set_key(dict, &key, &value)? };
     }
     Some(())
 }

@@ -5,7 +5,7 @@ use super::api::{api, Size};
 use super::object::{Object, Python, StructClass, HEADER};
 use super::{bytes_of, none};
 use crate::simd::Key;
-use crate::typed::plan::{Class, Field, Kind, Member, Plan, Shape, Top};
+use crate::typed::plan::{Class, Field, Kind, Member, Plan, Shape, Top, EXTRA};
 use crate::typed::Reader;
 
 /// Adds `(classes, first_kind, kinds, shapes, tops, open_types, unknown)` to the plan of a reader:
@@ -91,11 +91,11 @@ fn kind(row: &Object) -> Option<Kind<Object>> {
 
 type ShapeParts = (StructClass, Vec<u8>, Vec<Field>, u128, Option<usize>);
 
-/// Returns the parts of a planned class: `Some(None)` if it has more than 128 fields, and `None` if `row` has another form.
+/// Returns the parts of a planned class: `Some(None)` if it has more than [`EXTRA`] fields, and `None` if `row` has another form.
 #[allow(clippy::option_option)] // The doc comment says what both mean.
 fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     let rows = items_at(row, 3)?;
-    if rows.len() > 128 {
+    if rows.len() > EXTRA {
         return Some(None);
     }
     let words = index_at(row, 1)?;
@@ -116,13 +116,17 @@ fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
         Some(Field { key, kind, slot })
     };
     let fields = rows.iter().enumerate().map(&mut field);
-    let fields = fields.collect::<Option<_>>()?;
+    let fields = fields.collect::<Option<Vec<_>>>()?;
     let extra = optional_at(row, 4, index_of)?;
     if extra.is_some_and(|slot| !(HEADER..words).contains(&slot)) {
         return None;
     }
+    let slots = (fields.iter().enumerate())
+        .filter(|(_, field): &(usize, &Field)| field.kind.is_some())
+        .map(|(bit, field)| (bit, field.slot))
+        .chain(extra.map(|slot| (EXTRA, slot)));
     Some(Some((
-        python.class(item(row, 0)?, defaults),
+        python.class(item(row, 0)?, defaults, slots),
         bytes_at(row, 2)?,
         fields,
         required,
