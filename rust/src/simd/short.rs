@@ -280,54 +280,67 @@ pub struct Key {
     /// The first 32 bytes of `"name":`, padded with zeros.
     pattern: [u8; 2 * WIDTH],
     /// For each half of the pattern, a bit for each byte that belongs to the key.
-    masks: [u32; 2],
-    /// All bytes of `"name":`, even if there are more than 32.
-    whole: Box<[u8]>,
+    masks: [u16; 2],
+    /// The number of bytes of `"name":`.
+    len: u32,
+    /// All bytes of `"name":`, if there are more than 32.
+    whole: Option<Box<LongKey>>,
 }
+
+/// A box has only the address of this, so that a [`Key`] is small.
+struct LongKey(Box<[u8]>);
 
 impl Key {
     /// Prepares the key `name`: the bytes between the quotes, still escaped.
     #[must_use]
+    #[allow(clippy::cast_possible_truncation)] // Each half has 16 of the 32 bits, and no key has 4 GiB.
     pub fn new(name: &[u8]) -> Self {
         let whole: Vec<u8> = [b"\"", name, b"\":"].concat();
         let mut pattern = [0; 2 * WIDTH];
         let part = whole.len().min(2 * WIDTH);
         pattern[..part].copy_from_slice(&whole[..part]);
         let bits: u64 = (1 << part) - 1;
-        #[allow(clippy::cast_possible_truncation)] // Each half has 16 of the 32 bits.
-        let masks = [(bits & 0xffff) as u32, (bits >> WIDTH) as u32];
         Self {
             pattern,
-            masks,
-            whole: whole.into(),
+            masks: [bits as u16, (bits >> WIDTH) as u16],
+            len: whole.len() as u32,
+            whole: (whole.len() > part).then(|| Box::new(LongKey(whole.into()))),
         }
     }
 
     /// Returns the bytes between the quotes.
     #[must_use]
     pub fn name(&self) -> &[u8] {
-        &self.whole[1..self.whole.len() - 2]
+        let whole = self
+            .whole
+            .as_ref()
+            .map_or(&self.pattern[..], |whole| &whole.0);
+        &whole[1..self.len as usize - 2]
     }
 
     /// Returns the index after the colon if `data` has `"name":` at `at`, without white space; `None` otherwise.
     #[inline(always)]
     #[must_use]
     pub fn end(&self, data: &[u8], at: usize) -> Option<usize> {
-        let half = |from: usize| -> Option<u32> {
+        let differs = |half: usize| -> Option<bool> {
+            let from = half * WIDTH;
             let pattern = self.pattern[from..from + WIDTH].try_into().ok()?;
-            Some(lanes::equal(vector(data, at + from)?, pattern))
+            let mask = u32::from(self.masks[half]);
+            Some(lanes::equal(vector(data, at + from)?, pattern) & mask != mask)
         };
-        if half(0)? & self.masks[0] != self.masks[0] {
+        if differs(0)? {
             return None;
         }
         if self.masks[1] != 0 {
-            if half(WIDTH)? & self.masks[1] != self.masks[1] {
+            if differs(1)? {
                 return None;
             }
-            if self.whole.len() > 2 * WIDTH && !begins(data, at, &self.whole) {
-                return None;
+            if let Some(whole) = &self.whole {
+                if !begins(data, at, &whole.0) {
+                    return None;
+                }
             }
         }
-        Some(at + self.whole.len())
+        Some(at + self.len as usize)
     }
 }

@@ -386,7 +386,7 @@ impl<V: Clone, T> Pattern<V, T> {
                 None => (names.len(), Some(&plan.kinds[ANY])),
                 Some(shape) => {
                     if let Some(field) = plan.find(shape, name).map(|field| &plan.fields[field]) {
-                        (field.slot, field.kind.map(|kind| &plan.kinds[kind]))
+                        (field.slot(), field.kind().map(|kind| &plan.kinds[kind]))
                     } else {
                         let slot = shape.extra?;
                         self.records[record].own(slot);

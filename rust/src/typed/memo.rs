@@ -51,10 +51,18 @@ impl Patience {
     }
 }
 
+/// A length above [`MAX_STRING`].
+const NO_STRING: u8 = u8::MAX;
+
 /// The last two different strings of a field.
+#[repr(align(32))] // In one line of the processor's cache.
 pub struct Strings<V> {
-    kept: [Option<(Vec<u8>, V)>; 2],
-    oldest: usize,
+    /// Room for both strings, allocated when the first is kept.
+    bytes: Option<Box<[[u8; MAX_STRING]; 2]>>,
+    values: [Option<V>; 2],
+    /// The length of each string, or [`NO_STRING`].
+    lengths: [u8; 2],
+    oldest: u8,
     patience: Patience,
     is_looking: bool,
 }
@@ -62,7 +70,9 @@ pub struct Strings<V> {
 impl<V> Default for Strings<V> {
     fn default() -> Self {
         Self {
-            kept: [None, None],
+            bytes: None,
+            values: [None, None],
+            lengths: [NO_STRING; 2],
             oldest: 0,
             patience: Patience::default(),
             is_looking: false,
@@ -75,13 +85,14 @@ impl<V: Clone> Strings<V> {
     #[inline]
     pub fn find(&mut self, data: &[u8], start: usize) -> Option<(usize, usize)> {
         self.is_looking = self.patience.looks();
-        if !self.is_looking {
-            return None;
-        }
-        for (index, kept) in self.kept.iter().enumerate() {
-            let Some((bytes, _)) = kept else { continue };
-            let end = start + bytes.len();
-            if data.get(end) == Some(&b'"') && begins(data, start, bytes) {
+        let kept = self.bytes.as_ref().filter(|_| self.is_looking)?;
+        for (index, bytes) in kept.iter().enumerate() {
+            let len = usize::from(self.lengths[index]);
+            let end = start + len;
+            // For an entry without a string, `get` returns `None`.
+            let known = bytes.get(..len);
+            if data.get(end) == Some(&b'"') && known.is_some_and(|known| begins(data, start, known))
+            {
                 self.patience.misses = 0;
                 return Some((index, end));
             }
@@ -92,7 +103,7 @@ impl<V: Clone> Strings<V> {
     /// Returns the object of a string that [`find`](Self::find) found.
     #[inline]
     pub fn get(&self, index: usize) -> Option<V> {
-        self.kept[index].as_ref().map(|(_, value)| value.clone())
+        self.values[index].clone()
     }
 
     /// Keeps a string without escapes that [`find`](Self::find) just missed.
@@ -102,11 +113,13 @@ impl<V: Clone> Strings<V> {
             return;
         }
         self.patience.miss();
-        let oldest = self.kept[self.oldest].take();
-        let mut bytes = oldest.map_or_else(Vec::new, |(bytes, _)| bytes);
-        bytes.clear();
-        bytes.extend_from_slice(string);
-        self.kept[self.oldest] = Some((bytes, value.clone()));
+        let bytes = (self.bytes).get_or_insert_with(|| Box::new([[0; MAX_STRING]; 2]));
+        let oldest = usize::from(self.oldest % 2);
+        bytes[oldest][..string.len()].copy_from_slice(string);
+        #[allow(clippy::cast_possible_truncation)] // The length is at most MAX_STRING.
+        let length = string.len() as u8;
+        self.lengths[oldest] = length;
+        self.values[oldest] = Some(value.clone());
         self.oldest ^= 1;
     }
 }
@@ -116,17 +129,18 @@ pub enum Kept<V, T> {
     /// A program cannot change the value: messages share it.
     Shared(V),
     /// Each message gets a copy from the template.
-    Copied(T),
+    Copied(Box<T>),
 }
 
 /// The last object or array of a field.
+#[repr(align(64))]
 pub struct Part<V, T> {
     bytes: Vec<u8>,
     /// The value. The part keeps it when the field has the same bytes for the second time.
     value: Option<Kept<V, T>>,
     /// How many objects and arrays contained the value when it was read. If more contain it now, the reader reads it again, because it may
     /// exceed the maximum depth.
-    depth: usize,
+    depth: u8,
     patience: Patience,
     /// True while the value is being read, because the same field may occur inside the value.
     is_busy: bool,
@@ -175,7 +189,7 @@ impl<V, T> Part<V, T> {
         if !self.bytes.is_empty() && begins(data, at, &self.bytes) {
             self.patience.misses = 0;
             match &self.value {
-                Some(value) if depth <= self.depth => {
+                Some(value) if depth <= usize::from(self.depth) => {
                     return Found::Same(value, at + self.bytes.len());
                 }
                 _ => {}
@@ -198,6 +212,9 @@ impl<V, T> Part<V, T> {
     pub fn keep(&mut self, bytes: &[u8], value: Kept<V, T>, depth: usize) {
         if self.bytes == bytes {
             self.value = Some(value);
+            #[allow(clippy::cast_possible_truncation)]
+            // A smaller depth is safe: the reader then reads some values again.
+            let depth = depth as u8;
             self.depth = depth;
         }
     }
@@ -220,22 +237,25 @@ impl<V, T> Part<V, T> {
 ///
 /// A slot is an index from a hash of the key. Keys with the same slot replace each other.
 pub struct Keys<V, T> {
-    slots: Vec<Option<DictKey<V, T>>>,
+    slots: Vec<Option<DictKey<V>>>,
+    /// The part of the key in each slot.
+    parts: Vec<Part<V, T>>,
 }
 
-struct DictKey<V, T> {
+#[repr(align(64))]
+struct DictKey<V> {
     key: Key,
     value: V,
     /// The slot of the key that last followed this key in a dict.
     next: usize,
-    part: Part<V, T>,
 }
 
 impl<V, T> Default for Keys<V, T> {
     fn default() -> Self {
-        let mut slots = Vec::new();
+        let (mut slots, mut parts) = (Vec::new(), Vec::new());
         slots.resize_with(ShortString::SLOTS, || None);
-        Self { slots }
+        parts.resize_with(ShortString::SLOTS, Part::default);
+        Self { slots, parts }
     }
 }
 
@@ -244,8 +264,7 @@ impl<V, T> Keys<V, T> {
     #[cfg(test)]
     #[must_use]
     pub fn kept(&self) -> usize {
-        let parts = self.slots.iter().flatten().map(|key| key.part.kept());
-        parts.sum()
+        self.parts.iter().map(Part::kept).sum()
     }
 }
 
@@ -292,22 +311,20 @@ impl<V: Clone, T> Keys<V, T> {
             return Some((known.value.clone(), Some(slot)));
         }
         let value = make()?;
-        if let Some(old) = &self.slots[slot] {
-            *kept -= old.part.bytes.len();
-        }
+        let old = std::mem::take(&mut self.parts[slot]);
+        *kept -= old.bytes.len();
         self.slots[slot] = Some(DictKey {
             key: Key::new(name),
             value: value.clone(),
             next: slot,
-            part: Part::default(),
         });
         Some((value, Some(slot)))
     }
 
     /// Returns the last object or array that followed a slot's key.
     #[inline]
-    pub fn part(&mut self, slot: usize) -> Option<&mut Part<V, T>> {
-        Some(&mut self.slots[slot].as_mut()?.part)
+    pub fn part(&mut self, slot: usize) -> &mut Part<V, T> {
+        &mut self.parts[slot]
     }
 }
 

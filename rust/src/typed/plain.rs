@@ -210,11 +210,7 @@ pub fn word(text: &str) -> Plain {
 }
 
 pub fn field(key: &str, kind: Option<usize>, slot: usize) -> Field {
-    Field {
-        key: Key::new(key.as_bytes()),
-        kind,
-        slot,
-    }
+    Field::new(Key::new(key.as_bytes()), kind, slot)
 }
 
 /// Returns a reader of three kinds of lines: type `event` with an object `delta` or `stop` under the key `event`, type `system` with

@@ -65,14 +65,53 @@ pub struct Member {
     pub opening: Vec<u8>,
 }
 
-/// A key of a class.
+/// A key of a class, and what the reader needs for each value of it. The reader looks at a field for each key of a line, so a field is in
+/// one line of the processor's cache.
+#[repr(align(64))]
 pub struct Field {
     /// The key.
     pub key: Key,
-    /// The kind of its value; `None` for the tag, whose value must be [`Shape::tag`].
-    pub kind: Option<KindId>,
-    /// The slot of the value in a record.
-    pub slot: usize,
+    kind: u32,
+    slot: u32,
+    /// The field that last followed this field in a record, or [`NO_FIELD`].
+    pub(super) next: u32,
+    /// The [`Kind::may_be`] of its kind.
+    pub(super) may_be: u32,
+}
+
+/// The `kind` of a tag.
+const NO_KIND: u32 = u32::MAX;
+/// The [`Field::next`] of a field without one. There is no field with this index.
+pub(super) const NO_FIELD: u32 = u32::MAX;
+
+impl Field {
+    /// A field with values of a kind, or the tag if `kind` is `None`: its value must be [`Shape::tag`]. `slot` is the slot of the value in a
+    /// record.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)] // A plan has far fewer kinds, and a record far fewer slots.
+    pub fn new(key: Key, kind: Option<KindId>, slot: usize) -> Self {
+        Self {
+            key,
+            kind: kind.map_or(NO_KIND, |kind| kind as u32),
+            slot: slot as u32,
+            next: NO_FIELD,
+            may_be: 0,
+        }
+    }
+
+    /// Returns the kind of its value; `None` for the tag.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> Option<KindId> {
+        (self.kind != NO_KIND).then_some(self.kind as usize)
+    }
+
+    /// Returns the slot of the value in a record.
+    #[inline]
+    #[must_use]
+    pub fn slot(&self) -> usize {
+        self.slot as usize
+    }
 }
 
 /// A class of records.

@@ -9,7 +9,7 @@ use super::builder::Builder;
 use super::guess::{tags, Guesses, Meant};
 use super::memo::{Found, Kept, Keys, Part, ShortStrings, Strings};
 use super::number::{number, Number};
-use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY, EXTRA};
+use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY, EXTRA, NO_FIELD};
 use super::skip::find_tag;
 use super::text::{remembered, unescape};
 use crate::simd::{begins, string_end, PAD};
@@ -66,34 +66,18 @@ enum PartOf {
     Key(usize),
 }
 
-/// What the reader remembers about a field.
-struct Memory<V, T> {
-    /// The field that last followed this field in a record.
-    next: Option<FieldId>,
-    strings: Strings<V>,
-    part: Part<V, T>,
-}
-
-impl<V, T> Default for Memory<V, T> {
-    fn default() -> Self {
-        Self {
-            next: None,
-            strings: Strings::default(),
-            part: Part::default(),
-        }
-    }
-}
-
 /// Reads lines by a plan. The top of this file explains how.
 pub struct Reader<B: Builder> {
     /// Makes the objects.
     pub builder: B,
     /// The classes of lines, and their fields.
     plan: Plan<B::Value, B::Class>,
-    /// What the reader remembers about each field.
-    memory: Vec<Memory<B::Value, B::Template>>,
-    /// For each class: the first field of its last record.
-    first: Vec<Option<FieldId>>,
+    /// The last strings of each field.
+    strings: Vec<Strings<B::Value>>,
+    /// The last object or array of each field.
+    parts: Vec<Part<B::Value, B::Template>>,
+    /// For each class: the first field of its last record, or [`NO_FIELD`].
+    first: Vec<u32>,
     /// For each kind: the class of its last object, as an index in [`Kind::classes`].
     last: Vec<usize>,
     guesses: Guesses,
@@ -105,7 +89,7 @@ pub struct Reader<B: Builder> {
     /// For each kind: the slot in `keys` of the first key of the last dict with values of this kind.
     first_key: Vec<usize>,
     short_strings: ShortStrings<B::Value>,
-    /// The total number of bytes of all parts in `memory` and `keys`.
+    /// The total number of bytes of all parts in `parts` and `keys`.
     kept: usize,
     /// The items of unfinished lists and dicts.
     stack: Vec<B::Value>,
@@ -126,7 +110,8 @@ impl<B: Builder> Reader<B> {
         let mut reader = Self {
             builder,
             plan: Plan::default(),
-            memory: Vec::new(),
+            strings: Vec::new(),
+            parts: Vec::new(),
             first: Vec::new(),
             last: Vec::new(),
             guesses: Guesses::default(),
@@ -150,9 +135,13 @@ impl<B: Builder> Reader<B> {
     /// Changes the plan. `change` may add classes, kinds and fields, or add the fields of a class, but must not remove anything.
     pub fn change_plan(&mut self, change: impl FnOnce(&mut Plan<B::Value, B::Class>)) {
         change(&mut self.plan);
-        self.memory
-            .resize_with(self.plan.fields.len(), Memory::default);
-        self.first.resize(self.plan.classes.len(), None);
+        let count = self.plan.fields.len();
+        self.strings.resize_with(count, Strings::default);
+        self.parts.resize_with(count, Part::default);
+        for field in &mut self.plan.fields {
+            field.may_be = field.kind().map_or(0, |kind| self.plan.kinds[kind].may_be);
+        }
+        self.first.resize(self.plan.classes.len(), NO_FIELD);
         self.last.resize(self.plan.kinds.len(), 0);
         self.first_key.resize(self.plan.kinds.len(), 0);
         self.tags.resize(self.plan.tops.len(), 0);
@@ -229,7 +218,7 @@ impl<B: Builder> Reader<B> {
     #[cfg(test)]
     pub fn kept(&self) -> (usize, usize) {
         let stack = self.stack.capacity() * size_of::<B::Value>();
-        let parts: usize = self.memory.iter().map(|memory| memory.part.kept()).sum();
+        let parts: usize = self.parts.iter().map(Part::kept).sum();
         (
             self.tail.capacity() + self.scratch.capacity() + stack,
             parts + self.keys.kept(),
@@ -479,12 +468,12 @@ impl<B: Builder> Reader<B> {
         let mut is_open = data.get(at) != Some(&b'}');
         let tag = fields
             .last()
-            .filter(|&tag| self.plan.fields[tag].kind.is_none());
+            .filter(|&tag| self.plan.fields[tag].kind().is_none());
         if let (Some(end), Some(tag)) = (after_tag, tag) {
             let index = tag - first;
             seen[index / 64 % 2] = 1 << (index % 64);
             before = Some(tag);
-            expected = self.memory[tag].next;
+            expected = self.plan.fields[tag].next;
             at = white(data, end);
             is_open = match data.get(at)? {
                 b',' => true,
@@ -495,15 +484,18 @@ impl<B: Builder> Reader<B> {
         }
         if is_open {
             loop {
-                let met = expected
-                    .and_then(|field| Some((field, self.plan.fields[field].key.end(data, at)?)));
-                let (field, value) = if let Some((field, value)) = met {
-                    (Some(field), value)
+                let known = self.plan.fields.get(expected as usize);
+                let met = known.and_then(|known| known.key.end(data, at));
+                let (field, value) = if let Some(value) = met {
+                    (Some(expected as usize), value)
                 } else {
                     let (field, value) = self.key(data, at, id)?;
-                    let place =
-                        before.map_or(&mut self.first[id], |before| &mut self.memory[before].next);
-                    *place = field.or(*place);
+                    let place = before.map_or(&mut self.first[id], |before| {
+                        &mut self.plan.fields[before].next
+                    });
+                    #[allow(clippy::cast_possible_truncation)] // A plan has far fewer fields.
+                    let next = field.map_or(*place, |field| field as u32);
+                    *place = next;
                     (field, value)
                 };
                 at = white(data, value);
@@ -515,9 +507,11 @@ impl<B: Builder> Reader<B> {
                         return None;
                     }
                     *word |= bit;
-                    let slot = self.plan.fields[field].slot;
-                    if let Some(kind) = self.plan.fields[field].kind {
-                        let Some((value, end)) = self.field(data, at, kind, field, depth) else {
+                    let known = &self.plan.fields[field];
+                    let (slot, may_be) = (known.slot(), known.may_be);
+                    if let Some(kind) = known.kind() {
+                        let read = self.field(data, at, kind, may_be, field, depth);
+                        let Some((value, end)) = read else {
                             *word &= !bit;
                             return None;
                         };
@@ -526,14 +520,14 @@ impl<B: Builder> Reader<B> {
                     } else {
                         at = self.tag(data, at, id)?;
                     }
-                    expected = self.memory[field].next;
+                    expected = self.plan.fields[field].next;
                     before = Some(field);
                 } else {
                     let (value, end) = self.value(data, at, ANY, depth)?;
                     self.push(value)?;
                     at = end;
                     // After an unknown key, expect the field that was expected instead of the unknown key.
-                    expected = before.and_then(|before| self.memory[before].next);
+                    expected = before.map_or(NO_FIELD, |before| self.plan.fields[before].next);
                 }
                 at = white(data, at);
                 match data.get(at)? {
@@ -614,13 +608,12 @@ impl<B: Builder> Reader<B> {
         data: &[u8],
         at: usize,
         kind: KindId,
+        may: u32,
         field: FieldId,
         depth: usize,
     ) -> Option<(B::Value, usize)> {
         match data.get(at)? {
-            b'"' if self.plan.kinds[kind].may_be & (may_be::TEXT | may_be::ANY) != 0 => {
-                self.field_text(data, at + 1, field)
-            }
+            b'"' if may & (may_be::TEXT | may_be::ANY) != 0 => self.field_text(data, at + 1, field),
             b'{' | b'[' => self.part(data, at, kind, PartOf::Field(field), depth),
             _ => self.value(data, at, kind, depth),
         }
@@ -634,13 +627,12 @@ impl<B: Builder> Reader<B> {
         field: FieldId,
     ) -> Option<(B::Value, usize)> {
         let Self {
-            memory,
+            strings,
             builder,
             scratch,
             ..
         } = self;
-        let strings = &mut memory[field].strings;
-        let (value, end) = remembered(strings, builder, scratch, data, start)?;
+        let (value, end) = remembered(&mut strings[field], builder, scratch, data, start)?;
         Some((value, end + 1))
     }
 
@@ -654,15 +646,15 @@ impl<B: Builder> Reader<B> {
         depth: usize,
     ) -> Option<(B::Value, usize)> {
         let Self {
-            memory,
+            parts,
             keys,
             builder,
             stack,
             ..
         } = self;
         let part = match of {
-            PartOf::Field(field) => &mut memory[field].part,
-            PartOf::Key(slot) => keys.part(slot)?,
+            PartOf::Field(field) => &mut parts[field],
+            PartOf::Key(slot) => keys.part(slot),
         };
         let is_again = match part.find(data, at, depth) {
             Found::Nothing => return self.value(data, at, kind, depth),
@@ -676,7 +668,7 @@ impl<B: Builder> Reader<B> {
         };
         let (changeable, unknown) = (self.changeable, self.unknown);
         let read = self.value(data, at, kind, depth);
-        self.part_at(of)?.done();
+        self.part_at(of).done();
         let (value, end) = read?;
         if self.unknown != unknown {
             return Some((value, end));
@@ -686,23 +678,25 @@ impl<B: Builder> Reader<B> {
             let kept = if self.changeable == changeable {
                 Some(Kept::Shared(value.clone()))
             } else {
-                self.builder.copies(&value).map(Kept::Copied)
+                self.builder
+                    .copies(&value)
+                    .map(|template| Kept::Copied(Box::new(template)))
             };
             if let Some(kept) = kept {
-                self.part_at(of)?.keep(bytes, kept, depth);
+                self.part_at(of).keep(bytes, kept, depth);
             }
         } else {
             let mut kept = self.kept;
-            self.part_at(of)?.note(bytes, &mut kept);
+            self.part_at(of).note(bytes, &mut kept);
             self.kept = kept;
         }
         Some((value, end))
     }
 
     #[inline]
-    fn part_at(&mut self, of: PartOf) -> Option<&mut Part<B::Value, B::Template>> {
+    fn part_at(&mut self, of: PartOf) -> &mut Part<B::Value, B::Template> {
         match of {
-            PartOf::Field(field) => Some(&mut self.memory[field].part),
+            PartOf::Field(field) => &mut self.parts[field],
             PartOf::Key(slot) => self.keys.part(slot),
         }
     }

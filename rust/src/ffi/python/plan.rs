@@ -113,7 +113,7 @@ fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
             }
         }
         let key = Key::new(&bytes_at(row, 0)?);
-        Some(Field { key, kind, slot })
+        Some(Field::new(key, kind, slot))
     };
     let fields = rows.iter().enumerate().map(&mut field);
     let fields = fields.collect::<Option<Vec<_>>>()?;
@@ -122,8 +122,8 @@ fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
         return None;
     }
     let slots = (fields.iter().enumerate())
-        .filter(|(_, field): &(usize, &Field)| field.kind.is_some())
-        .map(|(bit, field)| (bit, field.slot))
+        .filter(|(_, field): &(usize, &Field)| field.kind().is_some())
+        .map(|(bit, field)| (bit, field.slot()))
         .chain(extra.map(|slot| (EXTRA, slot)));
     Some(Some((
         python.class(item(row, 0)?, defaults, slots),
