@@ -51,8 +51,9 @@ pub fn tags(data: &[u8], at: usize) -> Option<Tags<'_>> {
     Some(Tags { tag, end, subtype })
 }
 
+/// Returns the string without escapes that follows `before`, and the index of its closing quote, if `before` is at `at`.
 #[inline]
-fn string<'a>(data: &'a [u8], at: usize, before: &[u8]) -> Option<(&'a [u8], usize)> {
+pub fn string<'a>(data: &'a [u8], at: usize, before: &[u8]) -> Option<(&'a [u8], usize)> {
     if !crate::simd::begins(data, at, before) {
         return None;
     }

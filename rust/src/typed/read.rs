@@ -6,7 +6,7 @@
 
 use super::alike::{Patterns, MAX_OWNED};
 use super::builder::Builder;
-use super::guess::{tags, Guesses, Meant};
+use super::guess::{string, tags, Guesses, Meant};
 use super::memo::{Found, Kept, Keys, Part, ShortStrings, Strings};
 use super::number::{number, Number};
 use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY, EXTRA, NO_FIELD};
@@ -486,8 +486,14 @@ impl<B: Builder> Reader<B> {
             loop {
                 let known = self.plan.fields.get(expected as usize);
                 let met = known.and_then(|known| known.key.end(data, at));
+                // The line may leave out the expected key, and go on with the next one.
+                let next = known.map_or(NO_FIELD, |known| known.next) as usize;
                 let (field, value) = if let Some(value) = met {
                     (Some(expected as usize), value)
+                } else if let Some(value) =
+                    (self.plan.fields.get(next)).and_then(|known| known.key.end(data, at))
+                {
+                    (Some(next), value)
                 } else {
                     let (field, value) = self.key(data, at, id)?;
                     let place = before.map_or(&mut self.first[id], |before| {
@@ -615,6 +621,7 @@ impl<B: Builder> Reader<B> {
         match data.get(at)? {
             b'"' if may & (may_be::TEXT | may_be::ANY) != 0 => self.field_text(data, at + 1, field),
             b'{' | b'[' => self.part(data, at, kind, PartOf::Field(field), depth),
+            b't' | b'f' | b'n' => self.literal(data, at, may),
             _ => self.value(data, at, kind, depth),
         }
     }
@@ -729,15 +736,7 @@ impl<B: Builder> Reader<B> {
                 Some((self.builder.dict(self.stack.drain(base..))?, end))
             }
             b'[' if may & (may_be::LIST | may_be::ANY) != 0 => self.list(data, at, item, depth + 1),
-            b't' if may & (may_be::BOOL | may_be::ANY) != 0 && begins(data, at, b"true") => {
-                Some((self.builder.bool(true), at + 4))
-            }
-            b'f' if may & (may_be::BOOL | may_be::ANY) != 0 && begins(data, at, b"false") => {
-                Some((self.builder.bool(false), at + 5))
-            }
-            b'n' if may & (may_be::NULL | may_be::ANY) != 0 && begins(data, at, b"null") => {
-                Some((self.builder.null(), at + 4))
-            }
+            b't' | b'f' | b'n' => self.literal(data, at, may),
             b'-' | b'0'..=b'9' => {
                 let (number, end) = number(data, at)?;
                 let value = match number {
@@ -760,6 +759,23 @@ impl<B: Builder> Reader<B> {
             }
             _ => None,
         }
+    }
+
+    /// Reads `true`, `false` or `null`. `may` is [`Kind::may_be`].
+    #[inline]
+    fn literal(&mut self, data: &[u8], at: usize, may: u32) -> Option<(B::Value, usize)> {
+        if may & (may_be::BOOL | may_be::ANY) != 0 {
+            if begins(data, at, b"true") {
+                return Some((self.builder.bool(true), at + 4));
+            }
+            if begins(data, at, b"false") {
+                return Some((self.builder.bool(false), at + 5));
+            }
+        }
+        if may & (may_be::NULL | may_be::ANY) != 0 && begins(data, at, b"null") {
+            return Some((self.builder.null(), at + 4));
+        }
+        None
     }
 
     /// Reads a string in a list or a dict. The reader remembers short strings, because they often repeat.
@@ -803,16 +819,20 @@ impl<B: Builder> Reader<B> {
         let record = match kind.classes.as_slice() {
             [only] => self.record(data, at, None, only.class, depth),
             members => {
-                let last = self.last[id];
-                if begins(data, at, &members[last].opening) {
-                    let end = at + members[last].opening.len();
-                    self.record(data, at, Some(end), members[last].class, depth)
+                let last = &members[self.last[id]];
+                if begins(data, at, &last.opening) {
+                    let end = at + last.opening.len();
+                    self.record(data, at, Some(end), last.class, depth)
                 } else {
-                    let tag = find_tag(data, at, &kind.tag_key)?;
+                    let before = &last.opening[..last.opening.len() - last.tag.len() - 1];
+                    let (tag, end) = match string(data, at, before) {
+                        Some((tag, end)) => (tag, Some(end + 1)),
+                        None => (find_tag(data, at, &kind.tag_key)?, None),
+                    };
                     if let Some(index) = members.iter().position(|member| member.tag == tag) {
                         let class = members[index].class;
                         self.last[id] = index;
-                        self.record(data, at, None, class, depth)
+                        self.record(data, at, end, class, depth)
                     } else {
                         let (class, reason) = kind.unknown.clone()?;
                         return self.unknown_object(data, at, &class, &reason, depth);
