@@ -410,8 +410,9 @@ def _store(db: sqlite3.Connection, id: int | None, path: bytes, delta: FileDelta
         originals, copies = _rows(db, id)
         rows = originals + usage.originals, copies + usage.copies
     if not delta.start:
-        db.execute("DELETE FROM files WHERE path = ?", (path,))
-        db.execute("DELETE FROM rows WHERE file = ?", (id,))
+        if id is not None:
+            db.execute("DELETE FROM files WHERE id = ?", (id,))
+            db.execute("DELETE FROM rows WHERE file = ?", (id,))
         is_subagent = b"/subagents/" in path or os.path.basename(path).startswith(b"agent-")
         agent = cut_name(delta.agent) if is_subagent else "main"
     values = (

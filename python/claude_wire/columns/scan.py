@@ -246,9 +246,10 @@ def add_source(handle: int, source: Source) -> str | None:
     elif not isinstance(source, (str, os.PathLike)):
         raise TypeError(f"sources are paths, Ranges or bytes, not {type_of(source)}")
     path = os.fspath(source)
-    if os.path.isdir(path):
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
         raise IsADirectoryError(21, "a directory: pass its files", path)
-    if not stat.S_ISREG(os.stat(path).st_mode):
+    if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "not a regular file: each path is read more than once", path)
     encoded = path.encode() if sys.platform == "win32" else os.fsencode(path)
     checked(lib.cw_scan_add(handle, encoded, len(encoded), 1, *bounds))

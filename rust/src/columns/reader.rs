@@ -1,6 +1,6 @@
 //! [`Reader`]: reads sources line by line into batches, and counts the values that did not fit.
 //!
-//! One buffer of 256 KiB serves all sources, so its bytes are still in the processor's cache when the reader walks their lines:
+//! One buffer of at most 256 KiB serves all sources, so its bytes are still in the processor's cache when the reader walks their lines:
 //!
 //! ```text
 //! …rows made… │ complete lines │ start of a line │ free
@@ -30,8 +30,10 @@ use crate::filter::names::Names;
 use crate::kinds::scan::scan;
 use crate::simd::{run, Engine, Level, Operation};
 
-/// The size of the buffer, unless a line is longer.
+/// The size of the buffer, unless a line is longer, or the range is shorter.
 pub const BUFFER_BYTES: usize = 256 * 1024;
+/// The size of the buffer for a short range. Filling a larger buffer with zeros takes longer than reading the range.
+const SMALL_BUFFER_BYTES: usize = 16 * 1024;
 /// A batch ends after a line if the batch then has at least this many rows.
 pub const BATCH_ROWS: usize = 16 * 1024;
 /// A batch ends when its values have at least this many bytes (2 MiB). The reader checks this before each read.
@@ -276,7 +278,11 @@ impl Reader {
             self.ended = false;
             self.source += 1;
         } else if let Some(open) = &mut self.open {
-            let room = make_room(&mut self.buffer, self.at..self.filled)?;
+            // The range, the byte before it, and an LF that its last line may lack. The reader also reads the end of the last line.
+            let left = source.stop.saturating_sub(self.base).saturating_add(2);
+            let size = usize::try_from(left).unwrap_or(usize::MAX);
+            let size = size.clamp(SMALL_BUFFER_BYTES, BUFFER_BYTES);
+            let room = make_room(&mut self.buffer, self.at..self.filled, size)?;
             self.base += self.at as u64;
             self.filled -= self.at;
             (self.at, self.complete) = (0, 0);
@@ -440,8 +446,9 @@ impl Reader {
     }
 }
 
-/// Moves the range `kept` of a buffer to the buffer's start, and makes room for a read after it. Returns the end of the room.
-fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> Result<usize, NoMemory> {
+/// Moves the range `kept` of a buffer to the buffer's start, and makes room for a read after it, in a buffer of at least `size` bytes.
+/// Returns the end of the room.
+fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>, size: usize) -> Result<usize, NoMemory> {
     let length = kept.len();
     if buffer.len() > BUFFER_BYTES && length < BUFFER_BYTES / 2 {
         let mut new = with_room(BUFFER_BYTES)?;
@@ -452,8 +459,9 @@ fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> Result<usize, NoMemory
         buffer.copy_within(kept, 0);
     }
     // Keep one byte free, for the LF that the last line of a source may lack.
-    if length + 1 >= buffer.len() {
-        let size = (2 * buffer.len()).max(BUFFER_BYTES);
+    let is_full = length + 1 >= buffer.len();
+    if is_full || buffer.len() < size {
+        let size = size.max(if is_full { 2 * buffer.len() } else { 0 });
         let more = buffer.try_reserve_exact(size - buffer.len());
         more.map_err(|_| NoMemory)?;
         buffer.resize(size, 0);

@@ -159,3 +159,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_buffer_of_a_short_range_is_small_and_grows_for_a_long_line() {
+    let line = format!("{{\"uuid\":\"{}\"}}\n", "x".repeat(3 * SMALL_BUFFER_BYTES));
+    let data = [line.as_bytes(), b"{\"uuid\":\"y\"}\n"].concat();
+    let sizes = [(0, 1), (5, 6), (line.len() as u64, u64::MAX)].map(|(start, stop)| {
+        let plan = plan(0, Level::Fast, 1 << 20);
+        let report = Arc::new(Mutex::new(Report::new(plan.spec.columns.len()).unwrap()));
+        let sources = Arc::new(vec![bytes(&data, start, stop)]);
+        let mut reader = Reader::new(plan, sources, report).unwrap();
+        let rows = reader.next_batch().unwrap().map_or(0, |batch| batch.rows);
+        (rows, reader.buffer.len())
+    });
+    // The second range has no line, but the end of a line that the reader passes over.
+    let expected = [
+        (1, 4 * SMALL_BUFFER_BYTES),
+        (0, SMALL_BUFFER_BYTES),
+        (1, BUFFER_BYTES),
+    ];
+    assert_eq!(sizes, expected);
+}
