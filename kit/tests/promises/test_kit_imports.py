@@ -39,6 +39,9 @@ PUBLIC = {"claude_wire", *(f"claude_wire.{name}" for name in PACKAGES)}
 DEEPER = {
     "claude_wire.agent.main.take_standard_streams",
     "claude_wire.codec.kind_names.KindName",
+    "claude_wire.columns.usage_rows.UsageRows",
+    "claude_wire.columns.usage_rows.UsageSums",
+    "claude_wire.columns.usage_rows.read_usage",
     "claude_wire.protocol.background.TASK_KINDS",
     "claude_wire.dialects.frames.as_stream_json",
     "claude_wire.messages.conversation.results.words_of",
