@@ -41,7 +41,7 @@ class Client:
     async def until(self, kind: str) -> list[Any]:
         """Return all messages through the first one of a type."""
         got = [await self.get()]
-        while got[-1] is not None and got[-1]["type"] != kind:
+        while got[-1] is not None and got[-1].get("type") != kind:
             got.append(await self.get())
         assert got[-1] is not None, f"the connection ended before {kind}: {got}"
         return got

@@ -61,8 +61,8 @@ CHUNK_BYTES = 64 * 1024
 MAX_PIPE_BYTES = 1024 * 1024
 #: Seconds between attempts to write to a full disk.
 RETRY_SECONDS = 1.0
-#: The session writes the rows of ``order.jsonl`` once this many lines have no row, and at a tick of the
-#: supervisor. One write for each line would add a fifth to the processor time of a line.
+#: The session writes the rows of ``order.jsonl`` once this many lines have no row, and when a tick of the supervisor
+#: reaches it. One write for each line would add a fifth to the processor time of a line.
 MAX_UNORDERED = 64
 #: The ledger ignores lines that begin like this. Most reads return one line, and for one line this check is faster than
 #: the decoder's filter.
@@ -274,6 +274,8 @@ class ManagedSession:
             self._blocked(error)
             return
         self._deliver(data)
+        if self.journal.unordered >= MAX_UNORDERED:
+            self.write_order()
 
     def write_order(self) -> None:
         """Write the rows of ``order.jsonl`` for the lines since the last call, unless the disk is full."""
@@ -306,9 +308,7 @@ class ManagedSession:
         for client in self.clients:
             client.on_output(chunk, start)
         self._news_line = line = self.next_line
-        self.next_line = part.info.first + output.count
-        if output.count - output.ordered >= MAX_UNORDERED:
-            self.write_order()
+        self.next_line = part.info.first + output.count  # what journal.next returns, which takes longer
         if chunk is not None and self.next_line == line + 1 and chunk.startswith(PASSED_OVER):
             return
         for block in (chunk,) if chunk is not None else blocks(output.descriptor, start, end):
