@@ -132,6 +132,7 @@ class ManagedSession:
         "journal",
         "ledger",
         "next_line",
+        "order_time",
         "record",
     )
 
@@ -163,6 +164,8 @@ class ManagedSession:
         self._source: int | None = None
         self._stderr = b""  # the last bytes of standard error
         self._retry: asyncio.TimerHandle | None = None
+        #: The event loop's time of the last :meth:`write_order`.
+        self.order_time: float = 0.0
 
     # --- state
 
@@ -279,6 +282,7 @@ class ManagedSession:
 
     def write_order(self) -> None:
         """Write the rows of ``order.jsonl`` for the lines since the last call, unless the disk is full."""
+        self.order_time = self._loop.time()
         if not self.journal.is_blocked:
             try:
                 self.journal.add_order()

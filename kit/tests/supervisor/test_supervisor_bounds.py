@@ -11,7 +11,6 @@ import re
 import socket
 import sys
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -146,22 +145,30 @@ async def test_a_longer_line_of_a_client_is_refused_and_ends_its_connection(
         assert again["life"] == "idle"
 
 
-async def test_a_tick_writes_the_order_of_a_few_sessions_and_the_next_that_of_others(
+async def test_a_tick_writes_the_order_of_the_sessions_that_have_waited_longest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lower(monkeypatch, TICK_SECONDS=999.0, MAX_ORDERS=2)
+    lower(monkeypatch, TICK_SECONDS=999.0, SESSIONS_PER_TICK=2)
     async with hosting(tmp_path / "h") as supervisor:
-        outputs = []
-        for _ in range(5):
-            _, answer = await supervisor.create()
-            outputs.append(managed_by(supervisor, answer).journal.last.output)
-        await until(lambda: all(output.count for output in outputs))
-        left = [5]
-        for _ in range(3):
+        created = [await supervisor.create() for _ in range(5)]
+        journals = [managed_by(supervisor, answer).journal for _, answer in created]
+
+        def waiting_after_a_tick() -> list[int]:
             supervisor.supervisor._tick()
-            left.append(sum(output.ordered < output.count for output in outputs))
-        assert max(before - after for before, after in pairwise(left)) == 2
-        assert left[-1] == 0
+            return [number for number, journal in enumerate(journals) if journal.unordered]
+
+        async def speak(prompt: str, *numbers: int) -> None:
+            for client, _ in (created[number] for number in numbers):
+                client.prompt(prompt)
+                await client.until("result")
+            await until(lambda: all(journals[number].unordered for number in numbers))
+
+        await until(lambda: all(journal.unordered for journal in journals))
+        assert [len(waiting_after_a_tick()) for _ in range(3)] == [3, 1, 0]
+        await speak("p1", 0, 2, 4)
+        (last,) = waiting_after_a_tick()  # sessions without new lines are not among the two
+        await speak("p2", *{0, 2, 4} - {last})
+        assert last not in waiting_after_a_tick()
 
 
 async def test_a_client_that_takes_nothing_is_cut_with_its_cursor(
