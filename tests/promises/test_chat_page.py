@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -55,19 +56,20 @@ class Terminal:
     def wait_for(self, text: str) -> None:
         """Read the output until the text appears. Each call continues after the text that the previous call found."""
         while text not in self._shown:
-            ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
-            assert ready, f"{text!r} does not come after {self._shown!r}"
-            self._shown += os.read(self._terminal, 65536).decode()
+            self._read(f"{text!r} does not come after {self._shown!r}")
         self._shown = self._shown.partition(text)[2]
 
     def exit_code(self) -> int:
-        try:
-            while os.read(self._terminal, 65536):
-                pass
-        except OSError:  # the program has closed its side of the terminal
-            pass
+        with suppress(OSError):  # the program has closed its side of the terminal
+            while True:
+                self._read("the program does not end")
         os.close(self._terminal)
         return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+    def _read(self, missing: str) -> None:
+        ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
+        assert ready, missing
+        self._shown += os.read(self._terminal, 65536).decode()
 
 
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
