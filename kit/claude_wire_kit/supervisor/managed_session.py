@@ -61,8 +61,8 @@ CHUNK_BYTES = 64 * 1024
 MAX_PIPE_BYTES = 1024 * 1024
 #: Seconds between attempts to write to a full disk.
 RETRY_SECONDS = 1.0
-#: The session writes the rows of ``order.jsonl`` once this many lines have no row, and when a tick of the supervisor
-#: reaches it. One write for each line would add a fifth to the processor time of a line.
+#: The rows of ``order.jsonl`` are written once this many lines wait for theirs, and when a tick of the supervisor
+#: chooses this session. Writing a row after each line would take a fifth more processor time per line.
 MAX_UNORDERED = 64
 #: The ledger ignores lines that begin like this. Most reads return one line, and for one line this check is faster than
 #: the decoder's filter.

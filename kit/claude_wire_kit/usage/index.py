@@ -421,7 +421,8 @@ def _store(db: sqlite3.Connection, id: int | None, path: bytes, delta: FileDelta
     )
     cursor = db.execute(_STORE, values)
     if any(rows):
-        # REPLACE would write the new rows before it frees the pages of the old ones, which doubles the index.
+        # Delete the old rows first. REPLACE would write the new ones before it frees the pages of the old ones, and the
+        # file would double.
         db.execute("DELETE FROM rows WHERE file = ?", (id,))
         db.execute("INSERT INTO rows VALUES (?, ?, ?)", (cursor.lastrowid if id is None else id, *rows))
     db.executemany("INSERT OR IGNORE INTO names VALUES (?, ?)", usage.names.items())

@@ -1,16 +1,16 @@
 //! [`Combine`]: keeps one row for each of the model's answers in `usage` tables.
 //!
-//! An answer can have several rows, and adding up their tokens would count the answer more than once. An answer with several content
-//! blocks has several lines, each with the usage of the whole answer. A forked session copies lines into another file. A recorded stream
-//! has the same answers as the transcript.
+//! An answer can have several rows, for three reasons: an answer with several content blocks has a line for each block, and each line has
+//! the usage of the whole answer; a forked session copies lines into another file; and a recorded stream has the answers of the transcript
+//! once more. Adding up all rows would count such an answer more than once.
 //!
 //! Rows with the same `message_id` and `request_id` belong to one answer. If a row has no `message_id`, its `uuid` is the key. A row
 //! without both counts as a separate answer. Only one row per answer counts:
 //!
 //! ```text
-//! 1. a transcript row before a stream row, which has only the output tokens known at the start of the answer
-//! 2. the original, without `request_session_id`, before a copy
-//! 3. the last row
+//! 1. Prefer a row of a transcript. A stream's row has the output tokens at the start of the answer, which are too few.
+//! 2. Prefer the original, which has no `request_session_id`, to a copy.
+//! 3. Prefer the last row.
 //! ```
 
 use std::collections::HashMap;
@@ -118,7 +118,7 @@ impl<T: Rows> Combine<T> {
             }
             let rank = 2 * u8::from(text(3) != Some(b"stream")) + u8::from(text(4).is_none());
             let best = Best { table, row, rank };
-            // An answer's rows usually follow each other, so compare with the last key before the look-up.
+            // The rows of an answer are usually adjacent, so compare with the last key before the look-up.
             if key != last_key {
                 last = self
                     .known

@@ -17,7 +17,8 @@
 //! * `values`: converts JSON values to text, numbers and times.
 //! * `spec`: the columns of a table, and the rules that fill them; `rows`: makes the rows of one line; `batch`: growing columns.
 //! * `source`: files and bytes to read; `reader`: reads them line by line into batches, and counts problems.
-//! * `combine`: keeps one row of each answer that has several rows; `usage_rows`: stores the usage of answers in small rows, and adds it up.
+//! * `combine`: keeps one row of each answer that has several rows; `usage_rows`: has a row of 88 bytes with the usage of
+//!   each answer, and adds up such rows.
 
 pub mod batch;
 pub mod combine;

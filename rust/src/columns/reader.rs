@@ -278,7 +278,8 @@ impl Reader {
             self.ended = false;
             self.source += 1;
         } else if let Some(open) = &mut self.open {
-            // The range, the byte before it, and an LF that its last line may lack. The reader also reads the end of the last line.
+            // Room for the rest of the range, for the byte before it, and for an LF that its last line may lack. If the last line goes on
+            // after the range, the buffer grows.
             let left = source.stop.saturating_sub(self.base).saturating_add(2);
             let size = usize::try_from(left).unwrap_or(usize::MAX);
             let size = size.clamp(SMALL_BUFFER_BYTES, BUFFER_BYTES);

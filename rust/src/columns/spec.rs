@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! !where assistant user                     only lines whose `type` is one of these
-//! !need assistant message.usage             of the lines of this type, only those in which this value is an object
+//! !need assistant message.usage             lines of this type only if this value is an object
 //! !each message.content attachment.prompt   one row per object in the first of these lists that is present (or one row for a
 //!                                           string in place of the list); without `!each`, one row per line
 //! ```
@@ -71,7 +71,7 @@ pub struct Spec {
     pub tag: Slot,
     /// `!where`: the types of lines that have rows; empty for all types.
     pub types: Vec<Vec<u8>>,
-    /// `!need`: a type of lines, and the value that must be an object in these lines.
+    /// `!need`: a line type, and the value that must be an object for such a line to have rows.
     pub need: Option<(Vec<u8>, Slot)>,
     /// `!each`: the lists; empty if each line is one row.
     pub each: Vec<Slot>,

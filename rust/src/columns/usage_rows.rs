@@ -35,7 +35,7 @@ pub const MAX_TOKENS: i64 = 1 << 40;
 pub const MAX_CHARS: usize = 1000;
 /// In place of a time or a period: the line has no time, or a time before 1970.
 pub const NO_TIME: i64 = -1;
-/// The model name in lines that the CLI itself wrote in place of an answer. They have no row.
+/// The model name in lines that the CLI itself wrote in place of an answer. No row is made for them.
 const SYNTHETIC: &[u8] = b"<synthetic>";
 /// The model name of an answer without one.
 const UNKNOWN: &[u8] = b"?";
@@ -71,9 +71,9 @@ const NUMBERS: [&str; 9] = [
 pub struct UsageRows {
     texts: [usize; TEXTS.len()],
     numbers: [usize; NUMBERS.len()],
-    /// The rows of originals: answers that were requested in the file's own session.
+    /// The rows of the answers that this file's session requested itself.
     pub originals: Vec<u8>,
-    /// The rows of answers that were copied from another session's file.
+    /// The rows of the answers that were copied from the file of the session that this one was forked from.
     pub copies: Vec<u8>,
     /// Each name once: its digest (8 bytes), its length in bytes (8 bytes), and the name as UTF-8.
     pub names: Vec<u8>,
@@ -83,8 +83,8 @@ pub struct UsageRows {
     pub session: Vec<u8>,
     /// The first directory that the CLI worked in. Empty if there is none.
     pub cwd: Vec<u8>,
-    /// The session's cost, from the last `cost-state` that has a number: its `totalCostUSD` (8 bytes, a float), and its `modelUsage`, as JSON. Empty if there
-    /// is none.
+    /// The session's cost, from the last `cost-state` that has a number: its `totalCostUSD` (8 bytes, a float), then the JSON of its
+    /// `modelUsage`. Empty if there is none.
     pub cost: Vec<u8>,
     /// The session id of that `cost-state`. Empty if there is none.
     pub cost_session: Vec<u8>,
@@ -165,7 +165,7 @@ impl UsageRows {
                 None => &mut self.originals,
             };
             let key = key.to_le_bytes();
-            // An answer's rows usually follow each other, and the last one counts.
+            // The last row of an answer counts. Its rows are usually adjacent, so most of the others need not be kept.
             let last = rows.len().wrapping_sub(ROW_BYTES);
             if rows.get(last..).is_some_and(|last| last.starts_with(&key)) {
                 rows.truncate(last);
@@ -246,7 +246,8 @@ pub struct UsageSums {
 pub struct Grouping<'a> {
     /// The length of a period in microseconds. The periods are counted from 1970.
     pub period: i64,
-    /// Numbers of tokens, in ascending order. Rows are summed separately by the highest step that their prompt exceeds.
+    /// Lengths of prompts in tokens, in ascending order, above which an answer has another price. Rows are summed separately by the highest
+    /// step that their prompt exceeds.
     pub steps: &'a [i64],
 }
 
@@ -260,7 +261,7 @@ impl UsageSums {
     /// [`NoMemory`]. The sums must not be used any more, because some of the rows may have been added.
     pub fn add(&mut self, rows: &[u8], grouping: &Grouping) -> Result<Vec<[i64; WORDS]>, NoMemory> {
         let (mut sums, mut places) = (Vec::new(), HashMap::new());
-        // The group of the last row, and its place in `sums`. Rows of a group usually follow each other, which saves the look-up.
+        // The group of the last row, and its place in `sums`. The rows of a group are usually adjacent, which saves the look-up.
         let mut last: Option<([i64; 4], usize)> = None;
         for row in rows.rchunks_exact(ROW_BYTES) {
             let (mut key, mut words) = ([0; 16], [0; WORDS - 2]);
@@ -300,7 +301,7 @@ impl UsageSums {
             let sum = &mut sums[place][4..];
             sum[0] += 1;
             for (sum, count) in sum[1..].iter_mut().zip(counts) {
-                // Rows that this module made never overflow, but stored rows may be damaged.
+                // Adding up rows that this module made cannot overflow. But stored rows may be damaged, so wrap instead of panicking.
                 *sum = sum.wrapping_add(count);
             }
         }

@@ -256,7 +256,8 @@ fn begin(handle: u64) -> Result<Pass, i32> {
 /// Reads all sources, and keeps their usage in the scan. Writes seven pairs of an address and a length in bytes to `out`: the public fields
 /// of [`UsageRows`], in the order of their declaration. The bytes are valid until the scan is freed or this function is called again.
 ///
-/// Returns `CW_ERROR_ARGUMENT` if the scan lacks a column that the rows need, and `CW_ERROR_SYSTEM` if a source cannot be read or the decoder fails.
+/// Returns `CW_ERROR_ARGUMENT` if the scan lacks a column that [`UsageRows`] needs, and `CW_ERROR_SYSTEM` if a source cannot be read or the
+/// decoder fails.
 ///
 /// # Safety
 ///
@@ -623,8 +624,8 @@ fn add(combined: &mut Combined, mut imported: Imported) -> Result<(), StreamErro
     Ok(())
 }
 
-/// Writes the address of a new `ArrowArrayStream` to `out`: the rows of all added tables, but only one row per answer. [`cw_stream_free`]
-/// frees it. Returns `CW_ERROR_ARGUMENT` if no table was added.
+/// Writes the address of a new `ArrowArrayStream` to `out`. It has the rows of all tables that were added, but only one row per answer, and
+/// [`cw_stream_free`] frees it. Returns `CW_ERROR_ARGUMENT` if no table was added.
 ///
 /// # Safety
 ///
