@@ -505,6 +505,40 @@ def test_other_code_sees_only_complete_objects(native: Engine) -> None:
     assert seen
 
 
+def test_other_code_may_change_a_list_while_it_is_copied(native: Engine) -> None:
+    """The reader copies a list that comes again. Copying an inner list may start a collection of garbage."""
+    length = 40
+    inner = b",".join(b'[%d,{"x":[1]}]' % number for number in range(length - 1))
+    lines = [b'{"type":"later","list":[%b,[%d]]}\n' % (inner, number // 3) for number in range(60)]
+    feed = decoder(native).feed
+    for line in lines[:3]:
+        feed(line)
+    emptied = 0
+
+    def empty(phase: str, info: dict[str, int]) -> None:
+        nonlocal emptied
+        of_items: dict[int, list[list[Any]]] = {}
+        for it in gc.get_objects() if phase == "start" else ():
+            if type(it) is list and len(it) == length and type(it[-1]) is list:
+                of_items.setdefault(id(it[-1]), []).append(it)
+        for copies in of_items.values():
+            # The message's list and the reader's copy have the same items. Their order depends on their age.
+            if len(copies) > 1:
+                emptied += 1
+                del copies[emptied % 2][2:]
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(empty)
+    gc.set_threshold(1)
+    try:
+        found = [len(feed(line)) for line in lines]
+    finally:
+        gc.callbacks.remove(empty)
+        gc.set_threshold(*threshold)
+    assert found == [1] * len(lines)
+    assert emptied or sys.version_info >= (3, 12), "from 3.12 on, a collection waits for the next bytecode"
+
+
 def test_threads_share_a_reader(native: Engine) -> None:
     data = load(names()[0]).stdout[:200_000]
     expected = [repr(message) for message in fed(decoder(Engine(MESSAGES, {})), data, 4096)]

@@ -369,7 +369,8 @@ impl Python {
     /// `msgspec.structs.force_setattr`, and such values may form a cycle.
     fn copies_within(&mut self, value: &Object, depth: usize) -> Option<Copies> {
         let class = value.class();
-        // SAFETY: see `api`. The items of the list and of the dict stay alive, because they are our copies.
+        // SAFETY: see `api`. A new list or dict may start a collection of garbage, and other code that runs then may change our copies, too.
+        // So each item gets a reference before the next call, and an item may be missing.
         unsafe {
             if is_plain(class) || depth > MAX_DEPTH {
                 return Some(Copies::Shared(value.clone()));
@@ -378,7 +379,12 @@ impl Python {
             if class == api().PyList_Type {
                 let (list, mut inner) = (flat_copy(value)?, Vec::new());
                 for index in 0..(api().PyList_Size)(list.pointer()) {
-                    let item = Object::borrowed((api().PyList_GetItem)(list.pointer(), index));
+                    let item = (api().PyList_GetItem)(list.pointer(), index);
+                    if item.is_null() {
+                        (api().PyErr_Clear)();
+                        return None;
+                    }
+                    let item = Object::borrowed(item);
                     let copies = self.copies_within(&item, depth + 1)?;
                     if !matches!(copies, Copies::Shared(_)) {
                         set_item(&list, index, super::none())?;
