@@ -188,8 +188,8 @@ impl<V: Clone, T> Patterns<V, T> {
         message: &V,
     ) {
         // The program may change the lists and dicts of its message, so the pattern needs copies.
-        let copies = builder.copies(message);
-        let Some(value) = copies.and_then(|copies| builder.stamp(&copies, &mut Vec::new())) else {
+        let template = builder.deep_template(message);
+        let Some(value) = template.and_then(|it| builder.stamp(&it, &mut Vec::new())) else {
             return;
         };
         let message = Record {
@@ -338,7 +338,7 @@ impl<V: Clone, T> Pattern<V, T> {
         let record = &self.records[index];
         for &slot in &record.owned {
             let value = builder.slot(&record.value, slot)?;
-            self.steps.push(Step::Stamp(builder.copies(&value)?));
+            self.steps.push(Step::Stamp(builder.deep_template(&value)?));
             slots.push(slot);
         }
         for inner in index + 1..self.records.len() {

@@ -54,5 +54,5 @@ pub trait Builder {
         values: &mut Vec<Self::Value>,
     ) -> Option<Self::Value>;
     /// Makes a template whose copies are deep copies of a value: they share only values that a program cannot change. It has no slots.
-    fn copies(&mut self, value: &Self::Value) -> Option<Self::Template>;
+    fn deep_template(&mut self, value: &Self::Value) -> Option<Self::Template>;
 }

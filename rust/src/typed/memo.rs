@@ -173,7 +173,7 @@ pub enum Found<'a, V, T> {
 impl<V, T> Part<V, T> {
     /// Returns the number of bytes allocated for the kept object or array.
     #[cfg(test)]
-    pub fn kept(&self) -> usize {
+    pub fn allocated(&self) -> usize {
         self.bytes.capacity()
     }
 }
@@ -219,13 +219,13 @@ impl<V, T> Part<V, T> {
         }
     }
 
-    /// Replaces the kept bytes by the bytes of a new value, and drops the old value. `kept` counts the bytes of all parts.
-    pub fn note(&mut self, bytes: &[u8], kept: &mut usize) {
-        let others = *kept - self.bytes.len();
+    /// Replaces the kept bytes by the bytes of a new value, and drops the old value. `kept_bytes` counts the bytes of all parts.
+    pub fn note(&mut self, bytes: &[u8], kept_bytes: &mut usize) {
+        let others = *kept_bytes - self.bytes.len();
         if !PART.contains(&bytes.len()) || others + bytes.len() > MAX_KEPT {
             return;
         }
-        *kept = others + bytes.len();
+        *kept_bytes = others + bytes.len();
         self.value = None;
         self.bytes.clear();
         self.bytes.shrink_to(2 * bytes.len());
@@ -263,8 +263,8 @@ impl<V, T> Keys<V, T> {
     /// Returns the number of bytes allocated for kept objects and arrays.
     #[cfg(test)]
     #[must_use]
-    pub fn kept(&self) -> usize {
-        self.parts.iter().map(Part::kept).sum()
+    pub fn allocated(&self) -> usize {
+        self.parts.iter().map(Part::allocated).sum()
     }
 }
 
@@ -294,11 +294,11 @@ impl<V: Clone, T> Keys<V, T> {
     }
 
     /// Returns the object of a key, and the key's slot. Calls `make` for a new key. A key of fewer than 2 or more than 32 bytes has no
-    /// slot. `kept` counts the bytes of all parts.
+    /// slot. `kept_bytes` counts the bytes of all parts.
     pub fn get(
         &mut self,
         name: &[u8],
-        kept: &mut usize,
+        kept_bytes: &mut usize,
         make: impl FnOnce() -> Option<V>,
     ) -> Option<(V, Option<usize>)> {
         let Some((_, slot)) = ShortString::new(name) else {
@@ -312,7 +312,7 @@ impl<V: Clone, T> Keys<V, T> {
         }
         let value = make()?;
         let old = std::mem::take(&mut self.parts[slot]);
-        *kept -= old.bytes.len();
+        *kept_bytes -= old.bytes.len();
         self.slots[slot] = Some(DictKey {
             key: Key::new(name),
             value: value.clone(),

@@ -158,7 +158,7 @@ impl Builder for Values {
             other => panic!("no record: {other:?}"),
         })
     }
-    fn copies(&mut self, value: &Plain) -> Option<Template> {
+    fn deep_template(&mut self, value: &Plain) -> Option<Template> {
         Some(Template::Deep(deep_copy(value)))
     }
 }

@@ -124,14 +124,16 @@ pub enum Class<C> {
     Planned(Shape<C>),
 }
 
-/// The number of bits for the fields of a class, and the index of the bit for [`Shape::extra`], which follows them.
-pub const EXTRA: usize = 127;
+/// The maximum number of a class's fields. The reader has a bit for each field.
+pub const MAX_FIELDS: usize = 127;
+/// The index of the bit for [`Shape::extra`]. It follows the bits of the fields.
+pub const EXTRA: usize = MAX_FIELDS;
 
 /// The fields of a class.
 pub struct Shape<C> {
     /// The class, for the builder.
     pub class: C,
-    /// The range of its fields in [`Plan::fields`]: at most [`EXTRA`]. If the class has a tag, the tag is the last field.
+    /// The range of its fields in [`Plan::fields`]: at most [`MAX_FIELDS`]. If the class has a tag, the tag is the last field.
     pub fields: std::ops::Range<FieldId>,
     /// A bit for each field without a default; bit 0 is the first field. A line without one of these keys falls through.
     pub required: u128,

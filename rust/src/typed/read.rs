@@ -90,7 +90,7 @@ pub struct Reader<B: Builder> {
     first_key: Vec<usize>,
     short_strings: ShortStrings<B::Value>,
     /// The total number of bytes of all parts in `parts` and `keys`.
-    kept: usize,
+    kept_bytes: usize,
     /// The items of unfinished lists and dicts.
     stack: Vec<B::Value>,
     scratch: Vec<u8>,
@@ -120,7 +120,7 @@ impl<B: Builder> Reader<B> {
             keys: Keys::default(),
             first_key: Vec::new(),
             short_strings: ShortStrings::default(),
-            kept: 0,
+            kept_bytes: 0,
             stack: Vec::new(),
             scratch: Vec::new(),
             changeable: 0,
@@ -216,12 +216,12 @@ impl<B: Builder> Reader<B> {
 
     /// Returns the capacity in bytes of the buffers, and the size in bytes of the remembered objects and arrays.
     #[cfg(test)]
-    pub fn kept(&self) -> (usize, usize) {
+    pub fn allocated(&self) -> (usize, usize) {
         let stack = self.stack.capacity() * size_of::<B::Value>();
-        let parts: usize = self.parts.iter().map(Part::kept).sum();
+        let parts: usize = self.parts.iter().map(Part::allocated).sum();
         (
             self.tail.capacity() + self.scratch.capacity() + stack,
-            parts + self.keys.kept(),
+            parts + self.keys.allocated(),
         )
     }
 
@@ -405,7 +405,8 @@ impl<B: Builder> Reader<B> {
 
     // --- objects of a class
 
-    /// Reads the object at `at` as a record of a class. Returns the record, the index after the object, and a set bit for each field in it.
+    /// Reads the object at `at` as a record of a class. Returns the record, the index after the object, and a set bit for each field in it;
+    /// if the object has other keys, also the bit [`EXTRA`].
     ///
     /// If the object begins with the tag of the class, `after_tag` may be the index after it.
     fn record(
@@ -442,8 +443,8 @@ impl<B: Builder> Reader<B> {
         Some((record, end, seen))
     }
 
-    /// Reads the fields of the object at `at` into a new record. Sets a bit in `seen` for each field in it, and returns the index after the
-    /// object.
+    /// Reads the fields of the object at `at` into a new record. Sets the bits in `seen` that [`record`](Self::record) returns, and returns
+    /// the index after the object.
     #[inline]
     #[allow(clippy::too_many_arguments)] // The function is a part of `record`.
     fn fields(
@@ -507,16 +508,16 @@ impl<B: Builder> Reader<B> {
                 at = white(data, value);
                 if let Some(field) = field {
                     let index = field - first;
-                    // A class has at most 127 fields, so `% 2` changes nothing. But it removes the bounds check.
+                    // A class has at most MAX_FIELDS fields, so `% 2` changes nothing. But it removes the bounds check.
                     let (word, bit) = (&mut seen[index / 64 % 2], 1 << (index % 64));
                     if *word & bit != 0 {
                         return None;
                     }
                     *word |= bit;
                     let known = &self.plan.fields[field];
-                    let (slot, may_be) = (known.slot(), known.may_be);
+                    let (slot, may) = (known.slot(), known.may_be);
                     if let Some(kind) = known.kind() {
-                        let read = self.field(data, at, kind, may_be, field, depth);
+                        let read = self.field(data, at, kind, may, field, depth);
                         let Some((value, end)) = read else {
                             *word &= !bit;
                             return None;
@@ -587,7 +588,7 @@ impl<B: Builder> Reader<B> {
             let builder = &mut self.builder;
             let (key, _) = self
                 .keys
-                .get(name, &mut self.kept, || builder.text(name, ascii))?;
+                .get(name, &mut self.kept_bytes, || builder.text(name, ascii))?;
             self.push(key)?;
         }
         Some((field, colon + 1))
@@ -686,16 +687,16 @@ impl<B: Builder> Reader<B> {
                 Some(Kept::Shared(value.clone()))
             } else {
                 self.builder
-                    .copies(&value)
+                    .deep_template(&value)
                     .map(|template| Kept::Copied(Box::new(template)))
             };
             if let Some(kept) = kept {
                 self.part_at(of).keep(bytes, kept, depth);
             }
         } else {
-            let mut kept = self.kept;
-            self.part_at(of).note(bytes, &mut kept);
-            self.kept = kept;
+            let mut kept_bytes = self.kept_bytes;
+            self.part_at(of).note(bytes, &mut kept_bytes);
+            self.kept_bytes = kept_bytes;
         }
         Some((value, end))
     }
@@ -932,7 +933,7 @@ impl<B: Builder> Reader<B> {
             let string = &data[at + 1..end];
             let builder = &mut self.builder;
             let make = || builder.text(string, ascii);
-            let (key, slot) = self.keys.get(string, &mut self.kept, make)?;
+            let (key, slot) = self.keys.get(string, &mut self.kept_bytes, make)?;
             (key, end + 1, slot)
         } else {
             let (key, end) = self.escaped(data, at + 1, end, ascii)?;

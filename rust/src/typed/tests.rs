@@ -506,44 +506,44 @@ fn few_patterns_are_made_if_all_lines_differ() {
 
 #[test]
 fn remembered_arrays_and_objects_have_a_bound() {
-    let mut kept = 0;
+    let mut kept_bytes = 0;
     let mut parts: Vec<Part<u8, ()>> = (0..100).map(|_| Part::default()).collect();
     for round in 1..5 {
         for (index, part) in parts.iter_mut().enumerate() {
             let bytes = vec![b'x'; (index * 7919 * round) % 80_000];
-            part.note(&bytes, &mut kept);
-            assert!(kept <= MAX_KEPT);
+            part.note(&bytes, &mut kept_bytes);
+            assert!(kept_bytes <= MAX_KEPT);
         }
     }
-    assert!(kept > MAX_KEPT / 2);
+    assert!(kept_bytes > MAX_KEPT / 2);
     // The reader must compare the line up to its last byte.
-    let mut kept = MAX_KEPT - 16;
+    let mut kept_bytes = MAX_KEPT - 16;
     for (bytes, is_kept) in [(17, false), (16, true), (16, false)] {
-        let before = kept;
-        Part::<u8, ()>::default().note(&vec![b'x'; bytes], &mut kept);
-        assert_eq!(kept > before, is_kept);
+        let before = kept_bytes;
+        Part::<u8, ()>::default().note(&vec![b'x'; bytes], &mut kept_bytes);
+        assert_eq!(kept_bytes > before, is_kept);
     }
 }
 
 #[test]
 fn bytes_that_are_no_longer_kept_are_no_longer_counted() {
-    let (mut part, mut kept) = (Part::<u8, ()>::default(), 100);
+    let (mut part, mut kept_bytes) = (Part::<u8, ()>::default(), 100);
     for bytes in [1_000, 20, 500] {
-        part.note(&vec![b'x'; bytes], &mut kept);
-        assert_eq!(kept, 100 + bytes);
+        part.note(&vec![b'x'; bytes], &mut kept_bytes);
+        assert_eq!(kept_bytes, 100 + bytes);
     }
     // Most of these keys replace another one.
-    let (mut keys, mut kept) = (Keys::<u8, ()>::default(), 0);
+    let (mut keys, mut kept_bytes) = (Keys::<u8, ()>::default(), 0);
     let mut slots = HashSet::new();
     for number in 0..10_000 {
         let name = format!("key {number}");
-        let found = keys.get(name.as_bytes(), &mut kept, || Some(0));
+        let found = keys.get(name.as_bytes(), &mut kept_bytes, || Some(0));
         let slot = found.and_then(|(_, slot)| slot).unwrap();
-        keys.part(slot).note(&[b'x'; 16], &mut kept);
+        keys.part(slot).note(&[b'x'; 16], &mut kept_bytes);
         slots.insert(slot);
     }
     assert!(slots.len() < 5_000);
-    assert_eq!(kept, 16 * slots.len());
+    assert_eq!(kept_bytes, 16 * slots.len());
 }
 
 #[test]
@@ -577,7 +577,7 @@ fn the_memory_of_a_reader_is_bounded() {
         let found = read(&mut reader, line.as_bytes()).remove(0);
         assert!(matches!(found, Line::Message(_, false)), "{line}");
     }
-    let (buffers, parts) = reader.kept();
+    let (buffers, parts) = reader.allocated();
     assert!(buffers <= 3 * 64 * 1024, "{buffers}");
     assert!(parts <= 2 * super::memo::MAX_KEPT, "{parts}");
 }

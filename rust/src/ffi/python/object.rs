@@ -164,11 +164,11 @@ pub struct StructClass {
     /// The value of each slot, or null.
     image: Vec<Pointer>,
     /// The different objects in `image`.
-    shared: Vec<Shared>,
+    shared: Vec<SlotValue>,
 }
 
 /// A value that some slots of each new instance share.
-struct Shared {
+struct SlotValue {
     value: Object,
     /// The number of slots with the value that do not belong to a field.
     slots: usize,
@@ -190,12 +190,12 @@ impl StructClass {
         for (bit, slot) in fields {
             bits[slot] = Some(bit);
         }
-        let mut shared: Vec<Shared> = Vec::new();
+        let mut shared: Vec<SlotValue> = Vec::new();
         for (value, bit) in values.into_iter().zip(&bits[HEADER..]) {
             let Some(value) = value else { continue };
             let known = (shared.iter()).position(|it| it.value.pointer() == value.pointer());
             let known = known.unwrap_or_else(|| {
-                shared.push(Shared {
+                shared.push(SlotValue {
                     value,
                     slots: 0,
                     fields: [0; 2],
@@ -267,7 +267,7 @@ pub enum Template {
     /// A dict, and the keys that get new values in each copy.
     Dict(Object, Vec<Object>),
     /// A value that each copy is a deep copy of.
-    Copies(Copies),
+    Deep(DeepTemplate),
 }
 
 /// A Struct that [`stamp`](Builder::stamp) copies.
@@ -278,7 +278,7 @@ pub struct StructTemplate {
     slots: Vec<usize>,
 }
 
-/// The maximum number of values that [`Copies`] looks at. A message has fewer, unless a program changed it.
+/// The maximum number of values that [`DeepTemplate`] looks at. A message has fewer, unless a program changed it.
 const MAX_LOOKS: usize = 256 * 1024;
 
 /// The number of words before an instance's first slot: the reference count and the class.
@@ -291,7 +291,7 @@ pub struct Python {
     words: Classes,
     /// The attribute name `_reason`, created when it is first needed.
     reason: Option<Object>,
-    /// How many more values the current [`copies`](Builder::copies) may look at. The number starts at [`MAX_LOOKS`].
+    /// How many more values the current [`deep_template`](Builder::deep_template) may look at. The number starts at [`MAX_LOOKS`].
     left: usize,
 }
 
@@ -367,13 +367,13 @@ impl Python {
     ///
     /// A value nested deeper than the reader's maximum depth is shared. Only a program can have put it there, with
     /// `msgspec.structs.force_setattr`, and such values may form a cycle.
-    fn copies_within(&mut self, value: &Object, depth: usize) -> Option<Copies> {
+    fn deep_template_within(&mut self, value: &Object, depth: usize) -> Option<DeepTemplate> {
         let class = value.class();
         // SAFETY: see `api`. A new list or dict may start a collection of garbage, and other code that runs then may change our copies, too.
         // So each item gets a reference before the next call, and an item may be missing.
         unsafe {
             if is_plain(class) || depth > MAX_DEPTH {
-                return Some(Copies::Shared(value.clone()));
+                return Some(DeepTemplate::Shared(value.clone()));
             }
             self.left = self.left.checked_sub(1)?;
             if class == api().PyList_Type {
@@ -385,13 +385,13 @@ impl Python {
                         return None;
                     }
                     let item = Object::borrowed(item);
-                    let copies = self.copies_within(&item, depth + 1)?;
-                    if !matches!(copies, Copies::Shared(_)) {
+                    let template = self.deep_template_within(&item, depth + 1)?;
+                    if !matches!(template, DeepTemplate::Shared(_)) {
                         set_item(&list, index, super::none())?;
-                        inner.push((index, copies));
+                        inner.push((index, template));
                     }
                 }
-                return Some(Copies::List(list, inner));
+                return Some(DeepTemplate::List(list, inner));
             }
             if class == api().PyDict_Type {
                 let (dict, mut inner) = (flat_copy(value)?, Vec::new());
@@ -400,50 +400,50 @@ impl Python {
                     != 0
                 {
                     let (key, item) = (Object::borrowed(key), Object::borrowed(item));
-                    let copies = self.copies_within(&item, depth + 1)?;
-                    if !matches!(copies, Copies::Shared(_)) {
+                    let template = self.deep_template_within(&item, depth + 1)?;
+                    if !matches!(template, DeepTemplate::Shared(_)) {
                         // CPython allows a new value for an existing key during the iteration.
                         set_key(&dict, &key, &super::none())?;
-                        inner.push((key, copies));
+                        inner.push((key, template));
                     }
                 }
-                return Some(Copies::Dict(dict, inner));
+                return Some(DeepTemplate::Dict(dict, inner));
             }
             let Some(words) = self.words.get(class as usize) else {
-                return Some(Copies::Shared(value.clone()));
+                return Some(DeepTemplate::Shared(value.clone()));
             };
             let (mut values, mut inner) = (Vec::new(), Vec::new());
             for slot in HEADER..words {
                 let item = self.slot(value, slot)?;
-                let copies = self.copies_within(&item, depth + 1)?;
-                let is_shared = matches!(copies, Copies::Shared(_));
+                let template = self.deep_template_within(&item, depth + 1)?;
+                let is_shared = matches!(template, DeepTemplate::Shared(_));
                 values.push(is_shared.then_some(item));
                 if !is_shared {
-                    inner.push((slot, copies));
+                    inner.push((slot, template));
                 }
             }
             if inner.is_empty() {
-                return Some(Copies::Shared(value.clone()));
+                return Some(DeepTemplate::Shared(value.clone()));
             }
             let class = StructClass::new(Object::borrowed(class), values, empty());
-            Some(Copies::Struct(class, inner))
+            Some(DeepTemplate::Struct(class, inner))
         }
     }
 }
 
 /// How to make deep copies of a value. The copies share only values that a program cannot change.
-pub enum Copies {
+pub enum DeepTemplate {
     /// A value that all copies share.
     Shared(Object),
     /// A list, and its items that each copy gets a copy of. The list contains None in their place.
-    List(Object, Vec<(Size, Copies)>),
+    List(Object, Vec<(Size, DeepTemplate)>),
     /// A dict, and the keys whose values each copy gets a copy of. The dict contains None in their place.
-    Dict(Object, Vec<(Object, Copies)>),
+    Dict(Object, Vec<(Object, DeepTemplate)>),
     /// A Struct, and its slots that each copy gets a copy of. They are empty in the class's `image`.
-    Struct(StructClass, Vec<(usize, Copies)>),
+    Struct(StructClass, Vec<(usize, DeepTemplate)>),
 }
 
-impl Copies {
+impl DeepTemplate {
     /// Makes a copy. Returns `None` if memory runs out.
     fn copy(&self) -> Option<Object> {
         // SAFETY: see `api`. The slots belong to the class, and are empty in a new instance.
@@ -503,7 +503,7 @@ unsafe fn flat_copy(value: &Object) -> Option<Object> {
 unsafe fn set_item(list: &Object, index: Size, item: Object) -> Option<()> {
     // SAFETY: the caller holds the lock. CPython takes over the reference to the item, even if it raises an exception.
     unsafe {
-        done((api().PyList_SetItem)(
+        check((api().PyList_SetItem)(
             list.pointer(),
             index,
             item.release(),
@@ -519,7 +519,7 @@ unsafe fn set_item(list: &Object, index: Size, item: Object) -> Option<()> {
 unsafe fn set_key(dict: &Object, key: &Object, value: &Object) -> Option<()> {
     // SAFETY: the caller holds the lock. The references keep the dict, the key and the value alive.
     unsafe {
-        done((api().PyDict_SetItem)(
+        check((api().PyDict_SetItem)(
             dict.pointer(),
             key.pointer(),
             value.pointer(),
@@ -533,7 +533,7 @@ unsafe fn set_key(dict: &Object, key: &Object, value: &Object) -> Option<()> {
 ///
 /// The caller must hold the lock (see `api`).
 #[inline]
-unsafe fn done(result: c_int) -> Option<()> {
+unsafe fn check(result: c_int) -> Option<()> {
     if result != 0 {
         // SAFETY: the caller holds the lock.
         unsafe { (api().PyErr_Clear)() };
@@ -714,14 +714,14 @@ impl Builder for Python {
                     }
                     Some(copy)
                 }
-                Template::Copies(copies) => copies.copy(),
+                Template::Deep(template) => template.copy(),
             }
         }
     }
 
-    fn copies(&mut self, value: &Object) -> Option<Template> {
+    fn deep_template(&mut self, value: &Object) -> Option<Template> {
         self.left = MAX_LOOKS;
-        Some(Template::Copies(self.copies_within(value, 0)?))
+        Some(Template::Deep(self.deep_template_within(value, 0)?))
     }
 }
 

@@ -5,7 +5,7 @@ use super::api::{api, Size};
 use super::object::{Object, Python, StructClass, HEADER};
 use super::{bytes_of, none};
 use crate::simd::Key;
-use crate::typed::plan::{Class, Field, Kind, Member, Plan, Shape, Top, EXTRA};
+use crate::typed::plan::{Class, Field, Kind, Member, Plan, Shape, Top, EXTRA, MAX_FIELDS};
 use crate::typed::Reader;
 
 /// Adds `(classes, first_kind, kinds, shapes, tops, open_types, unknown)` to the plan of a reader:
@@ -91,11 +91,11 @@ fn kind(row: &Object) -> Option<Kind<Object>> {
 
 type ShapeParts = (StructClass, Vec<u8>, Vec<Field>, u128, Option<usize>);
 
-/// Returns the parts of a planned class: `Some(None)` if it has more than [`EXTRA`] fields, and `None` if `row` has another form.
+/// Returns the parts of a planned class: `Some(None)` if it has more than [`MAX_FIELDS`] fields, and `None` if `row` has another form.
 #[allow(clippy::option_option)] // The doc comment says what both mean.
 fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     let rows = items_at(row, 3)?;
-    if rows.len() > EXTRA {
+    if rows.len() > MAX_FIELDS {
         return Some(None);
     }
     let words = index_at(row, 1)?;
