@@ -189,7 +189,7 @@ impl Builder for Nothing {
         values.truncate(values.len() - black_box(slots).len());
         Some(())
     }
-    fn deep_template(&mut self, (): &()) -> Option<Vec<usize>> {
+    fn deep_template(&mut self, (): &(), _: usize) -> Option<Vec<usize>> {
         Some(Vec::new())
     }
 }

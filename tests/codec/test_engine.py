@@ -412,6 +412,17 @@ def test_a_repeated_list_or_dict_is_copied_with_all_that_a_program_can_change(na
     assert one.message.content[0] is other.message.content[0]
 
 
+def test_messages_share_the_frozen_parts_of_a_repeated_list(native: Engine) -> None:
+    """Only lists, dicts and Structs count for the limit of a remembered value, not None and other values in them."""
+    blocks = b",".join(b'{"type":"text","text":"%d"}' % number for number in range(30))
+    line = b'{"type":"assistant","message":{"role":"assistant","content":[%b]},"new":{"n":%d}}\n'
+    lines = b"".join(line % (blocks, number) for number in range(20))
+    for _ in range(2):
+        *_, one, other = (message.message.content for message in fed(decoder(native), lines, 64 * 1024))
+    assert one is not other
+    assert all(block is same for block, same in zip(one, other, strict=True))
+
+
 def test_a_cycle_that_a_program_makes_of_a_shared_object_does_not_end_the_process(native: Engine) -> None:
     text = b'{"type":"text","text":"a text of a block"}'
     line = b'{"type":"assistant","message":{"role":"assistant","content":[' + text + b"%s]}}\n"
@@ -426,6 +437,18 @@ def test_a_cycle_that_a_program_makes_of_a_shared_object_does_not_end_the_proces
                 [message] = feed(line % more)
             assert message.message.role == "assistant"
         msgspec.structs.force_setattr(block, "text", "no cycle")
+
+
+def test_remembered_values_take_little_memory_even_if_they_are_many_small_lists(native: Engine) -> None:
+    value = b"[%s]" % b",".join([b"[" * 80 + b"]" * 80] * 400)
+    feed = decoder(native).feed
+    before = sys.getallocatedblocks()
+    for key in range(16):
+        for _ in range(3):
+            feed(b'{"type":"later","k%d":%b}\n' % (key, value))
+    gc.collect()
+    # One of these values consists of 32,000 lists. The reader reads it again each time, and keeps none of them.
+    assert sys.getallocatedblocks() - before < 10_000
 
 
 def test_keys_of_a_peer_are_not_kept_for_ever(native: Engine) -> None:

@@ -188,7 +188,7 @@ impl<V: Clone, T> Patterns<V, T> {
         message: &V,
     ) {
         // The program may change the lists and dicts of its message, so the pattern needs copies.
-        let template = builder.deep_template(message);
+        let template = builder.deep_template(message, line.len());
         let Some(value) = template.and_then(|it| builder.stamp(&it, &mut Vec::new())) else {
             return;
         };
@@ -338,7 +338,9 @@ impl<V: Clone, T> Pattern<V, T> {
         let record = &self.records[index];
         for &slot in &record.owned {
             let value = builder.slot(&record.value, slot)?;
-            self.steps.push(Step::Stamp(builder.deep_template(&value)?));
+            self.steps.push(Step::Stamp(
+                builder.deep_template(&value, self.bytes.len())?,
+            ));
             slots.push(slot);
         }
         for inner in index + 1..self.records.len() {

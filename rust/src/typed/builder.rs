@@ -53,6 +53,8 @@ pub trait Builder {
         template: &Self::Template,
         values: &mut Vec<Self::Value>,
     ) -> Option<Self::Value>;
-    /// Makes a template whose copies are deep copies of a value: they share only values that a program cannot change. It has no slots.
-    fn deep_template(&mut self, value: &Self::Value) -> Option<Self::Template>;
+    /// Makes a template whose copies are deep copies of a value: they share only values that a program cannot change. The template has no
+    /// open slots, so [`stamp`](Self::stamp) pops nothing. Returns `None` if the value consists of more than `max_objects` lists, dicts and
+    /// records.
+    fn deep_template(&mut self, value: &Self::Value, max_objects: usize) -> Option<Self::Template>;
 }

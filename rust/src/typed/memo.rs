@@ -4,7 +4,9 @@
 //! the key with the bytes of the previous line, finds them equal, and returns the same Python string instead of a new one.
 //!
 //! The memory is bounded: each store has a fixed number of entries, a kept string or value has a maximum length, and all objects and arrays
-//! together have at most [`MAX_KEPT`] bytes. After several misses in a row, the reader looks up only a few of the field's values.
+//! together have at most [`MAX_KEPT`] bytes of JSON. Python's objects take more: an empty list takes 40 times the two bytes of its brackets.
+//! So a value that consists of too many objects for its bytes is not kept (see [`max_objects`]). After several misses in a row, the reader
+//! looks up only a few of the field's values.
 
 use crate::simd::{begins, Key};
 
@@ -12,11 +14,19 @@ use crate::simd::{begins, Key};
 const MAX_STRING: usize = 96;
 /// The lengths in bytes of the objects and arrays that a field keeps. Reading a shorter one again is as fast as a look-up.
 const PART: std::ops::RangeInclusive<usize> = 16..=64 * 1024;
-/// The maximum total size in bytes of the objects and arrays that a reader keeps.
+/// The maximum total size in bytes of the objects and arrays that a reader keeps, as JSON. With [`max_objects`], the Python objects and the
+/// templates of these values take at most about 20 times as much.
 pub const MAX_KEPT: usize = 1024 * 1024;
 /// After this many misses in a row, the reader looks up only one value in [`AGAIN`].
 const MISSES: u8 = 8;
 const AGAIN: u8 = 64;
+
+/// Returns the maximum number of lists, dicts and records in a kept value that has this many bytes of JSON. Values of recorded sessions
+/// have less than half as many. With the template of its copies, each takes a few hundred bytes.
+#[must_use]
+pub fn max_objects(bytes: usize) -> usize {
+    8 + bytes / 16
+}
 
 /// Returns a hash, with the initial value `start`, of the complete groups of 8 bytes.
 #[inline]
@@ -138,6 +148,8 @@ pub struct Part<V, T> {
     bytes: Vec<u8>,
     /// The value. The part keeps it when the field has the same bytes for the second time.
     value: Option<Kept<V, T>>,
+    /// True if the value of these bytes cannot be kept.
+    is_refused: bool,
     /// How many objects and arrays contained the value when it was read. If more contain it now, the reader reads it again, because it may
     /// exceed the maximum depth.
     depth: u8,
@@ -151,6 +163,7 @@ impl<V, T> Default for Part<V, T> {
         Self {
             bytes: Vec::new(),
             value: None,
+            is_refused: false,
             depth: 0,
             patience: Patience::default(),
             is_busy: false,
@@ -166,7 +179,7 @@ pub enum Found<'a, V, T> {
     Again,
     /// Different bytes from last time. Read the value, and then [note](Part::note) its bytes.
     Other,
-    /// No look-up was made. Read the value.
+    /// The part does not keep the value. Read it.
     Nothing,
 }
 
@@ -192,6 +205,7 @@ impl<V, T> Part<V, T> {
                 Some(value) if depth <= usize::from(self.depth) => {
                     return Found::Same(value, at + self.bytes.len());
                 }
+                None if self.is_refused => return Found::Nothing,
                 _ => {}
             }
             self.is_busy = true;
@@ -208,10 +222,12 @@ impl<V, T> Part<V, T> {
         self.is_busy = false;
     }
 
-    /// Keeps the value of `bytes`, unless the part noted other bytes since [`find`](Self::find).
-    pub fn keep(&mut self, bytes: &[u8], value: Kept<V, T>, depth: usize) {
+    /// Keeps the value of `bytes`, unless the part noted other bytes since [`find`](Self::find). If `value` is `None`, the value of these
+    /// bytes cannot be kept.
+    pub fn keep(&mut self, bytes: &[u8], value: Option<Kept<V, T>>, depth: usize) {
         if self.bytes == bytes {
-            self.value = Some(value);
+            self.is_refused = value.is_none();
+            self.value = value;
             #[allow(clippy::cast_possible_truncation)]
             // A smaller depth is safe: the reader then reads some values again.
             let depth = depth as u8;
@@ -227,6 +243,7 @@ impl<V, T> Part<V, T> {
         }
         *kept_bytes = others + bytes.len();
         self.value = None;
+        self.is_refused = false;
         self.bytes.clear();
         self.bytes.shrink_to(2 * bytes.len());
         self.bytes.extend_from_slice(bytes);

@@ -59,7 +59,7 @@ pub struct Values {
     pub made: usize,
     /// The number of records that were read field by field.
     pub begun: usize,
-    /// The number of records that were made from a template.
+    /// The number of values that were made from a template.
     pub copied: usize,
 }
 
@@ -137,11 +137,11 @@ impl Builder for Values {
         Some(Template::Slots(record.clone(), slots))
     }
     fn stamp(&mut self, template: &Template, values: &mut Vec<Plain>) -> Option<Plain> {
+        self.copied += 1;
         let (record, slots) = match template {
             Template::Slots(record, slots) => (record, slots),
             Template::Deep(value) => return Some(deep_copy(value)),
         };
-        self.copied += 1;
         let new = values.split_off(values.len() - slots.len());
         let new = slots.iter().zip(new);
         Some(match record {
@@ -158,8 +158,8 @@ impl Builder for Values {
             other => panic!("no record: {other:?}"),
         })
     }
-    fn deep_template(&mut self, value: &Plain) -> Option<Template> {
-        Some(Template::Deep(deep_copy(value)))
+    fn deep_template(&mut self, value: &Plain, max_objects: usize) -> Option<Template> {
+        (objects(value) <= max_objects).then(|| Template::Deep(value.clone()))
     }
 }
 
@@ -169,6 +169,17 @@ pub enum Template {
     Slots(Plain, Vec<usize>),
     /// A value that each copy is a deep copy of.
     Deep(Plain),
+}
+
+/// Returns the number of lists, dicts and records that a value consists of.
+fn objects(value: &Plain) -> usize {
+    match value {
+        Plain::List(items) | Plain::Record(_, items) => {
+            1 + items.iter().map(objects).sum::<usize>()
+        }
+        Plain::Dict(pairs) => 1 + pairs.iter().map(|(_, item)| objects(item)).sum::<usize>(),
+        _ => 0,
+    }
 }
 
 fn deep_copy(value: &Plain) -> Plain {

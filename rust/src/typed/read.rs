@@ -7,7 +7,7 @@
 use super::alike::{Patterns, MAX_OWNED};
 use super::builder::Builder;
 use super::guess::{string, tags, Guesses, Meant};
-use super::memo::{Found, Kept, Keys, Part, ShortStrings, Strings};
+use super::memo::{max_objects, Found, Kept, Keys, Part, ShortStrings, Strings};
 use super::number::{number, Number};
 use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY, EXTRA, NO_FIELD};
 use super::skip::find_tag;
@@ -687,12 +687,10 @@ impl<B: Builder> Reader<B> {
                 Some(Kept::Shared(value.clone()))
             } else {
                 self.builder
-                    .deep_template(&value)
+                    .deep_template(&value, max_objects(bytes.len()))
                     .map(|template| Kept::Copied(Box::new(template)))
             };
-            if let Some(kept) = kept {
-                self.part_at(of).keep(bytes, kept, depth);
-            }
+            self.part_at(of).keep(bytes, kept, depth);
         } else {
             let mut kept_bytes = self.kept_bytes;
             self.part_at(of).note(bytes, &mut kept_bytes);

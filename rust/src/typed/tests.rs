@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{json, Value as Json};
 
 use super::alike::Patterns;
-use super::memo::{Keys, Part, MAX_KEPT};
+use super::memo::{max_objects, Keys, Part, MAX_KEPT};
 use super::plain::{field, reader, word, Plain, Values, LATER};
 use super::plan::{Class, Shape, Top, ANY};
 use super::{Line, Reader};
@@ -428,6 +428,26 @@ fn the_repeated_value_of_a_dict_key_is_copied() {
 }
 
 #[test]
+fn a_value_that_consists_of_many_small_objects_is_not_kept() {
+    let copies = |value: &str| {
+        let mut reader = reader();
+        for number in 0..20 {
+            let line = format!("{{\"type\":\"system\",\"subtype\":\"init\",\"more\":{{\"a\":[],\"b\":[],\"n\":{number},\"key\":[{value}]}}}}\n");
+            let found = read(&mut reader, line.as_bytes()).remove(0);
+            assert!(matches!(found, Line::Message(_, false)), "{found:?}");
+        }
+        reader.builder.copied
+    };
+    let lists = "[],".repeat(98);
+    let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    // The reader reads the value twice, and then copies it.
+    let most = 16 * (99 - 8) - 2;
+    assert_eq!(max_objects(most + 2), 99);
+    assert_eq!(copies(&(lists.clone() + &text(most - lists.len()))), 18);
+    assert_eq!(copies(&(lists.clone() + &text(most - lists.len() - 1))), 0);
+}
+
+#[test]
 fn repeated_values_are_not_made_again() {
     // Counts the strings, records and copies that twenty lines make after twenty similar lines.
     let makes = |line: &dyn Fn(usize) -> String| {
@@ -451,7 +471,7 @@ fn repeated_values_are_not_made_again() {
     let list = |index| {
         format!("{{\"type\":\"system\",\"subtype\":\"init\",\"tools\":[\"{long}\"],\"more\":{index}}}\n")
     };
-    assert_eq!(makes(&list), [0, 20, 0]);
+    assert_eq!(makes(&list), [0, 20, 20]);
     let event = |text: &str, index: usize, session: &str| {
         format!("{{\"type\":\"event\",\"event\":{{\"type\":\"delta\",\"index\":{index},\"text\":\"{text}\"}},\"session_id\":\"{session}\"}}\n")
     };

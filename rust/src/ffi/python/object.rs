@@ -278,9 +278,6 @@ pub struct StructTemplate {
     slots: Vec<usize>,
 }
 
-/// The maximum number of values that [`DeepTemplate`] looks at. A message has fewer, unless a program changed it.
-const MAX_LOOKS: usize = 256 * 1024;
-
 /// The number of words before an instance's first slot: the reference count and the class.
 pub const HEADER: usize = 2;
 
@@ -291,7 +288,7 @@ pub struct Python {
     words: Classes,
     /// The attribute name `_reason`, created when it is first needed.
     reason: Option<Object>,
-    /// How many more values the current [`deep_template`](Builder::deep_template) may look at. The number starts at [`MAX_LOOKS`].
+    /// How many more lists, dicts and Structs the current [`deep_template`](Builder::deep_template) may find.
     left: usize,
 }
 
@@ -363,7 +360,8 @@ impl Python {
         StructClass::new(class, defaults, fields)
     }
 
-    /// Returns how to copy a value inside `depth` lists, dicts and Structs. Returns `None` after [`MAX_LOOKS`] values, or if memory runs out.
+    /// Makes the template for deep copies of `value`. `depth` is the number of lists, dicts and Structs around it. Returns `None` if
+    /// [`left`](Self::left) or Python's memory runs out. Without memory for a few bytes of a fixed number, Rust aborts the process.
     ///
     /// A value nested deeper than the reader's maximum depth is shared. Only a program can have put it there, with
     /// `msgspec.structs.force_setattr`, and such values may form a cycle.
@@ -375,8 +373,13 @@ impl Python {
             if is_plain(class) || depth > MAX_DEPTH {
                 return Some(DeepTemplate::Shared(value.clone()));
             }
+            let (is_list, is_dict) = (class == api().PyList_Type, class == api().PyDict_Type);
+            let words = self.words.get(class as usize);
+            if !is_list && !is_dict && words.is_none() {
+                return Some(DeepTemplate::Shared(value.clone()));
+            }
             self.left = self.left.checked_sub(1)?;
-            if class == api().PyList_Type {
+            if is_list {
                 let (list, mut inner) = (flat_copy(value)?, Vec::new());
                 for index in 0..(api().PyList_Size)(list.pointer()) {
                     let item = (api().PyList_GetItem)(list.pointer(), index);
@@ -388,12 +391,12 @@ impl Python {
                     let template = self.deep_template_within(&item, depth + 1)?;
                     if !matches!(template, DeepTemplate::Shared(_)) {
                         set_item(&list, index, super::none())?;
-                        inner.push((index, template));
+                        push(&mut inner, (index, template))?;
                     }
                 }
                 return Some(DeepTemplate::List(list, inner));
             }
-            if class == api().PyDict_Type {
+            if is_dict {
                 let (dict, mut inner) = (flat_copy(value)?, Vec::new());
                 let (mut at, mut key, mut item) = (0, null_mut(), null_mut());
                 while (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut item)
@@ -404,29 +407,26 @@ impl Python {
                     if !matches!(template, DeepTemplate::Shared(_)) {
                         // CPython allows a new value for an existing key during the iteration.
                         set_key(&dict, &key, &super::none())?;
-                        inner.push((key, template));
+                        push(&mut inner, (key, template))?;
                     }
                 }
                 return Some(DeepTemplate::Dict(dict, inner));
             }
-            let Some(words) = self.words.get(class as usize) else {
-                return Some(DeepTemplate::Shared(value.clone()));
-            };
             let (mut values, mut inner) = (Vec::new(), Vec::new());
-            for slot in HEADER..words {
+            for slot in HEADER..words? {
                 let item = self.slot(value, slot)?;
                 let template = self.deep_template_within(&item, depth + 1)?;
                 let is_shared = matches!(template, DeepTemplate::Shared(_));
                 values.push(is_shared.then_some(item));
                 if !is_shared {
-                    inner.push((slot, template));
+                    push(&mut inner, (slot, template))?;
                 }
             }
             if inner.is_empty() {
                 return Some(DeepTemplate::Shared(value.clone()));
             }
             let class = StructClass::new(Object::borrowed(class), values, empty());
-            Some(DeepTemplate::Struct(class, inner))
+            Some(DeepTemplate::Struct(Box::new((class, inner))))
         }
     }
 }
@@ -435,12 +435,22 @@ impl Python {
 pub enum DeepTemplate {
     /// A value that all copies share.
     Shared(Object),
-    /// A list, and its items that each copy gets a copy of. The list contains None in their place.
+    /// A list, and the templates of the items that are copied, by index. The list has None in their places.
     List(Object, Vec<(Size, DeepTemplate)>),
-    /// A dict, and the keys whose values each copy gets a copy of. The dict contains None in their place.
+    /// A dict, and the templates of the values that are copied, by key. The dict has None in their places.
     Dict(Object, Vec<(Object, DeepTemplate)>),
-    /// A Struct, and its slots that each copy gets a copy of. They are empty in the class's `image`.
-    Struct(StructClass, Vec<(usize, DeepTemplate)>),
+    /// A Struct's class, and the templates of the values that are copied, by slot. These slots are empty in the class's `image`, so that a
+    /// copy that fails halfway can be freed. No other code sees the copy before, because the class is not tracked by the collector.
+    Struct(Box<(StructClass, Vec<(usize, DeepTemplate)>)>),
+}
+
+/// Appends an item; returns `None` if memory runs out. Most vectors of templates have one item, so there is room for only one at first.
+fn push<T>(items: &mut Vec<T>, item: T) -> Option<()> {
+    if items.len() == items.capacity() {
+        items.try_reserve_exact(items.len().max(1)).ok()?;
+    }
+    items.push(item);
+    Some(())
 }
 
 impl DeepTemplate {
@@ -465,7 +475,8 @@ impl DeepTemplate {
                     }
                     Some(dict)
                 }
-                Self::Struct(class, inner) => {
+                Self::Struct(parts) => {
+                    let (class, inner) = &**parts;
                     let copy = class.instance()?;
                     for (slot, item) in inner {
                         copy.slot(*slot).write(item.copy()?.release());
@@ -719,8 +730,8 @@ impl Builder for Python {
         }
     }
 
-    fn deep_template(&mut self, value: &Object) -> Option<Template> {
-        self.left = MAX_LOOKS;
+    fn deep_template(&mut self, value: &Object, max_objects: usize) -> Option<Template> {
+        self.left = max_objects;
         Some(Template::Deep(self.deep_template_within(value, 0)?))
     }
 }
