@@ -388,6 +388,77 @@ def test_records_of_lines_that_fall_through_give_their_defaults_back(native: Eng
         assert abs(sys.getrefcount(default) - count) < 300
 
 
+#: Not immortal, unlike None from Python 3.12 on.
+DEFAULT = float("12345.5")
+
+
+class Counted(Family, frozen=True):
+    """The base of classes whose fields have the same default."""
+
+
+class Bare(Wire, frozen=True):
+    """A part without a dict for unknown keys, because a field of its own has the name ``extra``."""
+
+    extra: float = msgspec.field(default=DEFAULT, name="extra")  # type: ignore[assignment]  # see above
+    number: float = DEFAULT
+
+
+class Holder(Counted, frozen=True, tag="holder"):
+    part: Bare | None = None
+    number: float = DEFAULT
+
+
+def wide(fields: int) -> type:
+    """Return a class with so many fields; one of them is the tag."""
+    rows = [(f"k{number}", float, DEFAULT) for number in range(fields - 1)]
+    return msgspec.defstruct(f"Wide{fields}", rows, bases=(Counted,), tag=f"wide{fields}", frozen=True)
+
+
+WIDE = [wide(fields) for fields in (100, 127, 128)]
+
+
+def wide_line(tag: bytes, numbers: range, rest: bytes = b"") -> bytes:
+    """Return a line with these fields. It has a place for a number, so that no line is a copy of another line."""
+    return b'{"type":"%b",%b%b}' % (tag, b",".join(b'"k%d":%%d.5' % number for number in numbers), rest)
+
+
+@pytest.mark.parametrize(
+    ("lines", "read"),
+    [
+        pytest.param([wide_line(b"wide100", range(99))], 1, id="all fields"),
+        pytest.param([wide_line(b"wide100", range(1, 80, 3))], 1, id="some fields"),
+        pytest.param([wide_line(b"wide100", range(99), b',"new":[1]')], 1, id="an unknown key"),
+        pytest.param([wide_line(b"wide100", range(3), b',"k1":0.5')], 0, id="a key twice"),
+        pytest.param([wide_line(b"wide100", range(90), b',"k70":0.5')], 0, id="a later key twice"),
+        pytest.param([wide_line(b"wide100", range(90), b',"k90":"x"')], 0, id="a wrong value"),
+        pytest.param([wide_line(b"wide100", range(90), b',"new":01')], 0, id="a wrong value of an unknown key"),
+        pytest.param([b'{"k1":%d.5,"type":"wide100"}', b'{"k1":%d.5,"type":"wide127"}'], 2, id="another tag"),
+        pytest.param([b'{"type":"holder","part":{"number":%d.5}}'], 1, id="a part"),
+        pytest.param([b'{"type":"holder","part":{"number":%d.5,"new":1}}'], 0, id="an unknown key without a place"),
+        pytest.param([wide_line(b"wide127", range(126))], 1, id="as many fields as possible"),
+        pytest.param([wide_line(b"wide127", range(60, 126), b',"new":1')], 1, id="many fields and an unknown key"),
+        pytest.param([wide_line(b"wide127", range(126), b',"k125":0.5')], 0, id="the last key twice"),
+        pytest.param([wide_line(b"wide128", range(127))], 0, id="too many fields"),
+    ],
+)
+def test_defaults_have_the_right_reference_counts(lines: list[bytes], read: int) -> None:
+    native = odd(Counted)
+
+    def read_with(number: int) -> int:
+        read = [native.read_line(line.replace(b"%d", b"%d" % number)) for line in lines]
+        return sum(message is not None for message in read)
+
+    block = b"".join(line.replace(b"%d", b"7") + b"\n" for line in lines)
+    require_same(block * 3, native, 4096, Counted)
+    for number in range(20):
+        read_with(number)
+    before, none = sys.getrefcount(DEFAULT), sys.getrefcount(None)
+    assert [read_with(number) for number in range(200)] == [read] * 200
+    assert sys.getrefcount(DEFAULT) == before
+    # The default of ``extra``. Other code uses None, too.
+    assert abs(sys.getrefcount(None) - none) < 100
+
+
 def test_a_repeated_list_or_dict_is_copied_with_all_that_a_program_can_change(native: Engine) -> None:
     new = b'{"same":"values","of":[[1],{"two":2}]}'
     line = b'{"type":"assistant","message":{"role":"assistant","content":[%s]},"new":' + new + b"}\n"

@@ -7,7 +7,7 @@ use std::vec::Drain;
 use serde_json::{json, Value as Json};
 
 use crate::simd::Key;
-use crate::typed::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top, ANY};
+use crate::typed::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top, ANY, EXTRA};
 use crate::typed::{Builder, Reader};
 
 /// A value that [`Values`] makes. A record contains the name of its class and the values of its slots.
@@ -78,8 +78,11 @@ fn pairs_of(drain: Drain<'_, Plain>) -> Vec<(String, Plain)> {
 
 impl Builder for Values {
     type Value = Plain;
+    /// The name of the class, and the number of its fields without the tag. Each field is in the slot with its own index, the tag is the
+    /// last field, and the slot for other keys follows.
     type Class = (&'static str, usize);
-    type Record = (&'static str, Vec<Plain>);
+    /// The values that were set.
+    type Record = Vec<Option<Plain>>;
     type Template = Template;
 
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Plain> {
@@ -114,17 +117,29 @@ impl Builder for Values {
     }
     fn begin(&mut self, class: &(&'static str, usize)) -> Option<Self::Record> {
         self.begun += 1;
-        let mut slots = vec![Plain::Default; class.1];
-        slots.extend([Plain::Json(Json::Null)]);
-        Some((class.0, slots))
+        Some(vec![None; class.1 + 1])
     }
     fn set(&mut self, record: &mut Self::Record, slot: usize, value: Plain) {
-        let old = std::mem::replace(&mut record.1[slot], value);
-        let is_default = matches!(old, Plain::Default | Plain::Json(Json::Null));
-        assert!(is_default, "a slot is set twice: {old:?}");
+        let old = record[slot].replace(value);
+        assert!(old.is_none(), "a slot is set twice: {old:?}");
     }
-    fn finish(&mut self, _: &Self::Class, record: Self::Record, _: [u64; 2]) -> Plain {
-        Plain::Record(record.0, Rc::new(record.1))
+    fn finish(&mut self, class: &Self::Class, record: Self::Record, set: [u64; 2]) -> Plain {
+        let &(name, fields) = class;
+        let finish = |(slot, value): (usize, Option<Plain>)| {
+            let is_extra = slot == fields;
+            let bit = if is_extra { EXTRA } else { slot };
+            let is_set = set[bit / 64] >> (bit % 64) & 1 == 1;
+            assert_eq!(is_set, value.is_some(), "slot {slot} of {name}");
+            value.unwrap_or(if is_extra {
+                Plain::Json(Json::Null)
+            } else {
+                Plain::Default
+            })
+        };
+        Plain::Record(
+            name,
+            Rc::new(record.into_iter().enumerate().map(finish).collect()),
+        )
     }
     fn slot(&mut self, record: &Plain, slot: usize) -> Option<Plain> {
         match record {

@@ -513,20 +513,16 @@ impl<B: Builder> Reader<B> {
                     if *word & bit != 0 {
                         return None;
                     }
-                    *word |= bit;
                     let known = &self.plan.fields[field];
                     let (slot, may) = (known.slot(), known.may_be);
                     if let Some(kind) = known.kind() {
-                        let read = self.field(data, at, kind, may, field, depth);
-                        let Some((value, end)) = read else {
-                            *word &= !bit;
-                            return None;
-                        };
+                        let (value, end) = self.field(data, at, kind, may, field, depth)?;
                         self.builder.set(record, slot, value);
                         at = end;
                     } else {
                         at = self.tag(data, at, id)?;
                     }
+                    *word |= bit;
                     expected = self.plan.fields[field].next;
                     before = Some(field);
                 } else {

@@ -214,8 +214,12 @@ impl StructClass {
         }
     }
 
-    /// Returns a new instance with the values of `image`, whose references are not counted yet. Before other code sees the instance, and
-    /// before it is dropped, the caller must call [`count`](Self::count).
+    /// Returns a new instance that contains the values of `image` but owns no references to them. Call [`count`](Self::count) before other
+    /// code sees or drops it.
+    ///
+    /// # Safety
+    ///
+    /// The caller must hold the lock (see `api`). If the instance is seen or dropped, [`count`](Self::count) must have been called for it.
     #[inline]
     unsafe fn uncounted(&self) -> Option<Object> {
         // SAFETY: see `api`. Python computes the length of `image` from the class's `__basicsize__`, so each instance has this many slots.
@@ -229,7 +233,13 @@ impl StructClass {
         }
     }
 
-    /// Counts the references of a new instance to the values of `image`, except to those that the fields in `set` replaced.
+    /// Counts the references of an [`uncounted`](Self::uncounted) instance to the values of `image`, except to those that the fields in
+    /// `set` replaced.
+    ///
+    /// # Safety
+    ///
+    /// The caller must hold the lock (see `api`), and must call this once for an instance. A field's bit in `set` must be 1 exactly if the
+    /// field's slot no longer contains the value of `image`. All other slots must still contain their values.
     #[inline]
     unsafe fn count(&self, set: [u64; 2]) {
         for shared in &self.shared {
@@ -246,15 +256,13 @@ impl StructClass {
         }
     }
 
-    /// Returns a new instance with the values of `image`. The class must have been made without fields.
+    /// Returns a new instance with the values of `image`.
     #[inline]
     fn instance(&self) -> Option<Object> {
-        // SAFETY: the references are counted before other code sees the instance, and before it is dropped.
+        // SAFETY: see `api`. The instance contains all values of `image`, and no other code has it yet.
         unsafe {
             let object = self.uncounted()?;
-            for shared in &self.shared {
-                increase_by(shared.value.pointer(), shared.slots);
-            }
+            self.count([0; 2]);
             Some(object)
         }
     }
@@ -538,7 +546,7 @@ unsafe fn set_key(dict: &Object, key: &Object, value: &Object) -> Option<()> {
     }
 }
 
-/// Returns `None`, and clears the exception, if a function of CPython returned an error.
+/// Checks the result of a function of CPython: after an error, clears the exception and returns `None`.
 ///
 /// # Safety
 ///
@@ -562,8 +570,8 @@ pub fn size(len: usize) -> Size {
 impl Builder for Python {
     type Value = Object;
     type Class = StructClass;
-    /// The references of a record to the defaults of its class are not counted before [`finish`](Builder::finish). So dropping the record
-    /// does nothing: only if the reader panics is it not finished, and then it leaks.
+    /// Until [`finish`](Builder::finish), a record does not own the defaults in its slots, so it must not be freed. After a panic of the
+    /// reader it leaks.
     type Record = ManuallyDrop<Object>;
     type Template = Template;
 
@@ -648,13 +656,14 @@ impl Builder for Python {
 
     #[inline]
     fn begin(&mut self, class: &StructClass) -> Option<ManuallyDrop<Object>> {
-        // SAFETY: `finish` counts the references.
+        // SAFETY: see `api`. No other code has the record before `finish`, which counts the references, and nothing drops it before.
         unsafe { class.uncounted().map(ManuallyDrop::new) }
     }
 
     #[inline]
     fn set(&mut self, record: &mut ManuallyDrop<Object>, slot: usize, value: Object) {
-        // SAFETY: `slots_of` found the plan's slots in an instance. The record does not own the default in the slot.
+        // SAFETY: `slots_of` found the plan's slots in an instance. The reader sets a slot once, so the slot contains the default, which the
+        // record does not own.
         unsafe { record.slot(slot).write(value.release()) }
     }
 
@@ -665,7 +674,8 @@ impl Builder for Python {
         record: ManuallyDrop<Object>,
         set: [u64; 2],
     ) -> Object {
-        // SAFETY: the record is an instance of the class, and the reader has set the slots of these fields.
+        // SAFETY: see `api`. `begin` made the record for this class, and only `set` has changed its slots. The reader promises that `set` has
+        // the bits of exactly these slots (see `Builder::finish`).
         unsafe { class.count(set) };
         ManuallyDrop::into_inner(record)
     }
