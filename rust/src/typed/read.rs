@@ -509,12 +509,14 @@ impl<B: Builder> Reader<B> {
                 if let Some(field) = field {
                     let index = field - first;
                     // A class has at most MAX_FIELDS fields, so `% 2` changes nothing. But it removes the bounds check.
-                    let (word, bit) = (&mut seen[index / 64 % 2], 1 << (index % 64));
-                    if *word & bit != 0 {
+                    let (word, bit) = (index / 64 % 2, 1 << (index % 64));
+                    if seen[word] & bit != 0 {
                         return None;
                     }
                     let known = &self.plan.fields[field];
                     let (slot, may) = (known.slot(), known.may_be);
+                    // Read this here, while the field is in the cache: the value may be long.
+                    expected = known.next;
                     if let Some(kind) = known.kind() {
                         let (value, end) = self.field(data, at, kind, may, field, depth)?;
                         self.builder.set(record, slot, value);
@@ -522,8 +524,7 @@ impl<B: Builder> Reader<B> {
                     } else {
                         at = self.tag(data, at, id)?;
                     }
-                    *word |= bit;
-                    expected = self.plan.fields[field].next;
+                    seen[word] |= bit;
                     before = Some(field);
                 } else {
                     let (value, end) = self.value(data, at, ANY, depth)?;
