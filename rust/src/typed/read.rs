@@ -531,7 +531,8 @@ impl<B: Builder> Reader<B> {
                     self.push(value)?;
                     at = end;
                     // After an unknown key, expect the field that was expected instead of the unknown key.
-                    expected = before.map_or(NO_FIELD, |before| self.plan.fields[before].next);
+                    expected =
+                        before.map_or(self.first[id], |before| self.plan.fields[before].next);
                 }
                 at = white(data, at);
                 match data.get(at)? {
