@@ -355,8 +355,13 @@ unsafe fn read_all(stream: *mut c_void, left: usize, refusals: usize) -> Result<
 }
 
 /// Calls `run` again and again, and refuses the first allocation, then the second, and so forth, until a call needs fewer allocations. Then
-/// does the same, but refuses the chosen allocation and all later ones. Asserts that each call returns `right` or an error.
-fn at_each_allocation(right: i64, mut run: impl FnMut(usize, usize) -> Result<i64, ()>) {
+/// does the same, but refuses the chosen allocation and all later ones. Asserts that each call returns `right` or an error, and that more
+/// than `least` calls return an error.
+fn at_each_allocation(
+    right: i64,
+    least: usize,
+    mut run: impl FnMut(usize, usize) -> Result<i64, ()>,
+) {
     for refusals in [1, usize::MAX] {
         let mut failures = 0;
         for left in 0.. {
@@ -372,7 +377,7 @@ fn at_each_allocation(right: i64, mut run: impl FnMut(usize, usize) -> Result<i6
                 break;
             }
         }
-        assert!(failures > 20, "{failures}");
+        assert!(failures > least, "{failures}");
     }
 }
 
@@ -414,7 +419,7 @@ fn a_scan_without_memory_ends_with_an_error_wherever_that_is() {
             };
             let right = pass(0, 0).unwrap();
             assert!(right >= 20);
-            at_each_allocation(right, pass);
+            at_each_allocation(right, 20, pass);
             assert_eq!(cw_scan_free(scan), CW_NOTHING);
         }
     }
@@ -474,10 +479,21 @@ fn rows_are_combined_or_there_is_an_error_wherever_memory_ends() {
             }
         };
         assert_eq!(combine(0, 0), Ok(20));
-        at_each_allocation(20, combine);
+        at_each_allocation(20, 20, combine);
         cw_scan_free(scan);
     }
 }
+
+/// The numbers that `cw_scan_usage` writes.
+const USAGE_NUMBERS: usize = 14;
+/// The numbers in a sum of `cw_sums_add`.
+const SUM_WORDS: usize = 11;
+/// The place of the number of answers in a sum.
+const ANSWERS: usize = 4;
+/// The length of a period in microseconds.
+const PERIOD: i64 = 9;
+/// The number of tokens from which on prompts are summed separately.
+const STEPS: [i64; 1] = [7];
 
 #[test]
 fn usage_is_read_and_summed_or_there_is_an_error_wherever_memory_ends() {
@@ -494,7 +510,7 @@ fn usage_is_read_and_summed_or_there_is_an_error_wherever_memory_ends() {
         }
         cw_scan_add(scan, data.as_ptr(), length, 0, 0, length);
         let read = |scan, left, refusals| {
-            let mut out = [0; 14];
+            let mut out = [0; USAGE_NUMBERS];
             LEFT.set((left, refusals));
             let status = cw_scan_usage(scan, out.as_mut_ptr());
             let (rest, _) = LEFT.replace((usize::MAX, 0));
@@ -504,37 +520,37 @@ fn usage_is_read_and_summed_or_there_is_an_error_wherever_memory_ends() {
         // The first allocations of a pass may abort the process. A scan without sources makes no others.
         let (.., rest) = read(empty, 1000, 1);
         let first = 1000 - rest;
-        let run = |left, refusals| {
-            let (status, out, _) = read(scan, first + left, refusals);
-            let size = usize::try_from(out[1]).unwrap();
-            let (mut sums, mut count) = (0, 0);
-            let mut groups = vec![0; size / 8];
-            assert_eq!(cw_sums_new(&raw mut sums), CW_NOTHING);
-            LEFT.set((left, refusals));
-            let (rows, room) = (out[0] as *const u8, groups.as_mut_ptr());
-            let steps = [7];
-            let added = cw_sums_add(
-                sums,
-                rows,
-                out[1],
-                9,
-                steps.as_ptr(),
-                1,
-                room,
-                &raw mut count,
-            );
-            LEFT.set((usize::MAX, 0));
-            assert!(matches!(added, CW_NOTHING | CW_ERROR_MEMORY), "{added}");
-            assert_eq!(cw_sums_free(sums), CW_NOTHING);
-            let answers: i64 = groups.iter().skip(4).step_by(11).sum();
-            if status == CW_NOTHING && added == CW_NOTHING {
-                Ok(answers)
+        at_each_allocation(1, 20, |left, refusals| {
+            let (status, ..) = read(scan, first + left, refusals);
+            if status == CW_NOTHING {
+                Ok(1)
             } else {
                 Err(())
             }
-        };
-        assert_eq!(run(0, 0), Ok(20));
-        at_each_allocation(20, run);
+        });
+        // The rows stay where they are until the scan is read again.
+        let (status, out, _) = read(scan, 0, 0);
+        assert_eq!(status, CW_NOTHING);
+        let (rows, bytes) = (out[0] as *const u8, out[1]);
+        let mut groups = vec![0; usize::try_from(bytes).unwrap() / 8];
+        at_each_allocation(20, 5, |left, refusals| {
+            let (mut sums, mut count) = (0, 0);
+            assert_eq!(cw_sums_new(&raw mut sums), CW_NOTHING);
+            let (room, count) = (groups.as_mut_ptr(), &raw mut count);
+            LEFT.set((left, refusals));
+            let steps = STEPS.as_ptr();
+            let status = cw_sums_add(sums, rows, bytes, PERIOD, steps, 1, room, count);
+            LEFT.set((usize::MAX, 0));
+            assert!(matches!(status, CW_NOTHING | CW_ERROR_MEMORY), "{status}");
+            assert_eq!(cw_sums_free(sums), CW_NOTHING);
+            if status == CW_ERROR_MEMORY {
+                return Err(());
+            }
+            let groups = groups
+                .chunks(SUM_WORDS)
+                .take(usize::try_from(*count).unwrap());
+            Ok(groups.map(|group| group[ANSWERS]).sum())
+        });
         cw_scan_free(scan);
         cw_scan_free(empty);
     }
