@@ -15,7 +15,7 @@ use std::collections::TryReserveError;
 use crate::filter::delta::Delta;
 use crate::kinds::string::Span;
 use crate::lines::place::Place;
-use crate::simd::PAD;
+use crate::simd::{HASH_FACTOR, PAD};
 
 /// The maximum number of open groups.
 pub const MAX_OPEN: usize = 64;
@@ -341,13 +341,12 @@ pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), Tr
 /// Returns a hash of all complete 8-byte groups. Different keys may have the same hash, and an attacker can construct such keys, so the
 /// caller also compares the keys.
 fn hash(bytes: &[u8]) -> u64 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (mut sum, mut factor) = (0_u64, FACTOR);
+    let (mut sum, mut factor) = (0_u64, HASH_FACTOR);
     for word in bytes.chunks_exact(8) {
         if let Some(&word) = word.first_chunk() {
             // The multiplications do not depend on each other, so the processor runs them in parallel.
             sum = sum.wrapping_add(u64::from_le_bytes(word).wrapping_mul(factor));
-            factor = factor.wrapping_add(FACTOR << 1);
+            factor = factor.wrapping_add(HASH_FACTOR << 1);
         }
     }
     sum

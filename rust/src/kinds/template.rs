@@ -42,7 +42,7 @@
 
 use crate::kinds::scan::Scan;
 use crate::kinds::string::Span;
-use crate::simd::{Engine, Operation};
+use crate::simd::{Engine, Operation, HASH_FACTOR};
 
 /// The maximum number of templates.
 pub const MAX: usize = 64;
@@ -51,8 +51,6 @@ pub const MAX_BYTES: usize = 768;
 /// The number of slots in a family. It is a power of two, so the highest bits of a hash choose a slot.
 const SLOTS: usize = 128;
 const WORD: usize = 8;
-/// An odd number whose bits look random, for the hash of a slot.
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The cost of a template, in lines that do not fit. A line that fits pays for one template.
 const COST: u32 = 8;
 const MAX_BALANCE: u32 = 512;
@@ -494,7 +492,7 @@ impl Family {
             let word = data.get(at + offset..).and_then(<[u8]>::first_chunk);
             word.map_or(0, |&word| u64::from_le_bytes(word))
         });
-        let hash = (one ^ other.rotate_left(32)).wrapping_mul(FACTOR);
+        let hash = (one ^ other.rotate_left(32)).wrapping_mul(HASH_FACTOR);
         #[allow(clippy::cast_possible_truncation)] // The slot is below `SLOTS`.
         let slot = (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize;
         slot

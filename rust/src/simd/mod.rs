@@ -50,6 +50,9 @@ pub enum Level {
     Fast,
 }
 
+/// Multiplying by this odd number mixes all bits of a word into the high bits (Fibonacci hashing).
+pub const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The number of bytes in the widest vector of any engine.
 const MOST_WIDTH: usize = 32;
 

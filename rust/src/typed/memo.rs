@@ -8,7 +8,7 @@
 //! So a value that consists of too many objects for its bytes is not kept (see [`max_objects`]). After several misses in a row, the reader
 //! looks up only a few of the field's values.
 
-use crate::simd::{begins, Key};
+use crate::simd::{begins, Key, HASH_FACTOR};
 
 /// The maximum length in bytes of a string that a field keeps.
 const MAX_STRING: usize = 96;
@@ -33,7 +33,7 @@ pub fn max_objects(bytes: usize) -> usize {
 pub(super) fn hash(start: u64, bytes: &[u8]) -> u64 {
     bytes.chunks_exact(8).fold(start, |hash, part| {
         let part = u64::from_le_bytes(part.try_into().unwrap_or_default());
-        let hash = (hash ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let hash = (hash ^ part).wrapping_mul(HASH_FACTOR);
         hash ^ hash >> 29
     })
 }
@@ -189,9 +189,7 @@ impl<V, T> Part<V, T> {
     pub fn allocated(&self) -> usize {
         self.bytes.capacity()
     }
-}
 
-impl<V, T> Part<V, T> {
     /// Looks up the value at `at`. `depth` is the number of objects and arrays that contain it. After [`Found::Again`] and
     /// [`Found::Other`], the caller reads the value and then calls [`Self::done`].
     #[inline]

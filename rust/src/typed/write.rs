@@ -14,7 +14,9 @@
 use std::fmt::Write;
 
 use super::read::MAX_DEPTH;
-use crate::simd::{run, Ascii, Engine, Few, Level, Operation, Output, Pen, Plain, Prefix, Words};
+use crate::simd::{
+    run, Ascii, Engine, Few, Level, Operation, Output, Pen, Plain, Prefix, Words, HASH_FACTOR,
+};
 
 /// The maximum memory in bytes that the output keeps between two calls.
 const KEPT_BYTES: usize = 64 * 1024;
@@ -176,8 +178,6 @@ struct Keys<K> {
 
 /// The number of keys.
 const KEYS: usize = 1024;
-/// A product with this number has the information of all bits of the other factor in its highest bits.
-const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A key, in a cache line of its own.
 #[repr(align(64))]
