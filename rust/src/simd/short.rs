@@ -287,7 +287,7 @@ pub struct Key {
     whole: Option<Box<LongKey>>,
 }
 
-/// A box has only the address of this, so that a [`Key`] is small.
+/// `Box<[u8]>` takes two words. A box around it takes one, so a `Field` fits 64 bytes.
 struct LongKey(Box<[u8]>);
 
 impl Key {

@@ -39,9 +39,9 @@ pub trait Builder {
     fn begin(&mut self, class: &Self::Class) -> Option<Self::Record>;
     /// Sets the value of a slot, once.
     fn set(&mut self, record: &mut Self::Record, slot: usize, value: Self::Value);
-    /// Returns the finished record. `set` has a bit for each field of the class, and the bit [`EXTRA`](super::plan::EXTRA). A bit is 1 exactly
-    /// if [`set`](Self::set) was called for the field's slot. The tag's bit does not matter. A wrong bit makes reference counts wrong. The
-    /// other slots get the defaults of the class.
+    /// Returns the finished record. `set` has a bit for each field of the class, and the bit [`EXTRA`](super::plan::EXTRA). A bit is 1
+    /// exactly if [`set`](Self::set) was called for the field's slot. The tag's bit does not matter. A wrong bit makes reference counts
+    /// wrong. The other slots get the defaults of the class.
     fn finish(&mut self, class: &Self::Class, record: Self::Record, set: [u64; 2]) -> Self::Value;
     /// Returns the value in a record's slot, or the value of a dict's key with this index. Returns `None` if there is no value, because a
     /// program can empty a slot.

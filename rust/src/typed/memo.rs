@@ -4,9 +4,9 @@
 //! the key with the bytes of the previous line, finds them equal, and returns the same Python string instead of a new one.
 //!
 //! The memory is bounded: each store has a fixed number of entries, a kept string or value has a maximum length, and all objects and arrays
-//! together have at most [`MAX_KEPT`] bytes of JSON. Python's objects take more: an empty list takes 40 times the two bytes of its brackets.
-//! So a value that consists of too many objects for its bytes is not kept (see [`max_objects`]). After several misses in a row, the reader
-//! looks up only a few of the field's values.
+//! together have at most [`MAX_KEPT`] bytes of JSON. Python's objects take more: an empty list takes 40 times its two bytes of JSON. So a
+//! value that consists of too many objects for its bytes is not kept (see [`max_objects`]). After several misses in a row, the reader looks
+//! up only a few of the field's values.
 
 use crate::simd::{begins, Key, HASH_FACTOR};
 
@@ -61,7 +61,7 @@ impl Patience {
     }
 }
 
-/// A length above [`MAX_STRING`].
+/// Marks an entry without a string. It is above [`MAX_STRING`].
 const NO_STRING: u8 = u8::MAX;
 
 /// The last two different strings of a field.
@@ -143,7 +143,7 @@ pub enum Kept<V, T> {
 }
 
 /// The last object or array of a field.
-#[repr(align(64))]
+#[repr(align(64))] // In one line of the processor's cache.
 pub struct Part<V, T> {
     bytes: Vec<u8>,
     /// The value. The part keeps it when the field has the same bytes for the second time.
@@ -226,8 +226,7 @@ impl<V, T> Part<V, T> {
         if self.bytes == bytes {
             self.is_refused = value.is_none();
             self.value = value;
-            #[allow(clippy::cast_possible_truncation)]
-            // A smaller depth is safe: the reader then reads some values again.
+            #[allow(clippy::cast_possible_truncation)] // `depth` is at most `MAX_DEPTH`.
             let depth = depth as u8;
             self.depth = depth;
         }
@@ -257,13 +256,22 @@ pub struct Keys<V, T> {
     parts: Vec<Part<V, T>>,
 }
 
-#[repr(align(64))]
+/// The key of a slot.
+#[repr(align(64))] // In one line of the processor's cache.
 struct DictKey<V> {
     key: Key,
     value: V,
     /// The slot of the key that last followed this key in a dict.
     next: usize,
 }
+
+// With values that are addresses, such as CPython's.
+const _: () = {
+    type Address = std::ptr::NonNull<()>;
+    assert!(size_of::<Strings<Address>>() == 32);
+    assert!(size_of::<Part<Address, ()>>() == 64);
+    assert!(size_of::<Option<DictKey<Address>>>() == 64);
+};
 
 impl<V, T> Default for Keys<V, T> {
     fn default() -> Self {

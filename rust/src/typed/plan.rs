@@ -5,6 +5,8 @@
 //!
 //! A plan grows: Python adds the fields of a class when a stream has its first line with the class. Until then the class is
 //! [`Class::Unplanned`]. The reader does not read a line of such a class, but returns [`Line::Wants`](super::Line::Wants) with the class.
+//!
+//! One part of a [`Field`] is not planned: the reader learns from the lines which field follows.
 
 use crate::simd::Key;
 
@@ -61,7 +63,7 @@ pub struct Member {
     pub class: ClassId,
     /// The value of its tag.
     pub tag: Vec<u8>,
-    /// The usual first bytes of such an object, such as `{"type":"text"`.
+    /// The usual first bytes of such an object, such as `{"type":"text"`. Always ends with the tag and its closing quote.
     pub opening: Vec<u8>,
 }
 
@@ -75,13 +77,15 @@ pub struct Field {
     slot: u32,
     /// The field that last followed this field in a record, or [`NO_FIELD`].
     pub(super) next: u32,
-    /// The [`Kind::may_be`] of its kind.
+    /// The [`Kind::may_be`] of its kind; 0 for the tag, and until [`Reader::change_plan`](super::Reader::change_plan) sets it.
     pub(super) may_be: u32,
 }
 
+const _: () = assert!(size_of::<Field>() == 64);
+
 /// The `kind` of a tag.
 const NO_KIND: u32 = u32::MAX;
-/// The [`Field::next`] of a field without one. There is no field with this index.
+/// Marks that no following field is known. No plan has so many fields.
 pub(super) const NO_FIELD: u32 = u32::MAX;
 
 impl Field {

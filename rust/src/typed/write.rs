@@ -214,7 +214,7 @@ impl<K> Keys<K> {
     }
 
     /// Stores each of these keys at an empty place. If a key has none, it is stored at its first place. The previous key there moves to the
-    /// second place, whose previous key is removed.
+    /// second place, whose previous key is removed. Keys in the second pair are replaced only through that pair's own first places.
     #[cold]
     fn add(&mut self, keys: impl Iterator<Item = Key<K>>) {
         for key in keys {
@@ -233,8 +233,8 @@ impl<K> Keys<K> {
         }
     }
 
-    /// Returns the places where a key may be: two neighbors, and two others. The dicts of a session have hundreds of keys. With two places
-    /// for each, a fifth of the look-ups would miss, and each miss takes as long as ten hits.
+    /// Returns the places where a key may be: two pairs of neighbors. The dicts of a session have hundreds of keys. With two places for each,
+    /// a fifth of the look-ups would miss, and each miss takes as long as ten hits.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // The places are below KEYS.
     fn places(identity: u64) -> [usize; 4] {

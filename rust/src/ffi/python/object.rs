@@ -18,6 +18,9 @@ use crate::typed::{Builder, MAX_DEPTH};
 /// A counted reference to an object. Dropping it releases the reference.
 pub struct Object(NonNull<std::ffi::c_void>);
 
+// The stores of `memo` fit the lines of the processor's cache only with such values.
+const _: () = assert!(size_of::<Option<Object>>() == size_of::<Pointer>());
+
 impl Object {
     /// Takes over a new reference. If `pointer` is null, clears the exception and returns `None`.
     ///
