@@ -266,6 +266,7 @@ struct DictKey<V> {
 }
 
 // With values that are addresses, such as CPython's.
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     type Address = std::ptr::NonNull<()>;
     assert!(size_of::<Strings<Address>>() == 32);
