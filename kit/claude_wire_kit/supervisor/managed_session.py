@@ -132,7 +132,6 @@ class ManagedSession:
         "journal",
         "ledger",
         "next_line",
-        "order_time",
         "record",
     )
 
@@ -164,8 +163,6 @@ class ManagedSession:
         self._source: int | None = None
         self._stderr = b""  # the last bytes of standard error
         self._retry: asyncio.TimerHandle | None = None
-        #: The event loop's time of the last :meth:`write_order`.
-        self.order_time: float = 0.0
 
     # --- state
 
@@ -268,8 +265,8 @@ class ManagedSession:
             self._child.end_output()
 
     def _received(self, data: bytes) -> None:
-        """Write a chunk of output to the journal and deliver it. With b"", try again to write the bytes that did
-        not fit on the disk.
+        """Write a chunk of output to the journal and deliver it, and write the order if many lines wait for theirs.
+        With b"", try again to write the bytes that did not fit on the disk.
         """
         try:
             self.journal.add_output(data)
@@ -277,12 +274,12 @@ class ManagedSession:
             self._blocked(error)
             return
         self._deliver(data)
-        if self.journal.unordered >= MAX_UNORDERED:
+        output = self.journal.last.output
+        if output.count - output.ordered >= MAX_UNORDERED:
             self.write_order()
 
     def write_order(self) -> None:
         """Write the rows of ``order.jsonl`` for the lines since the last call, unless the disk is full."""
-        self.order_time = self._loop.time()
         if not self.journal.is_blocked:
             try:
                 self.journal.add_order()

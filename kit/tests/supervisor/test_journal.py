@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import tempfile
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -208,11 +209,11 @@ def test_each_line_keeps_its_own_time_though_the_order_is_written_later(
     for seconds, data in enumerate((b"{}\n", b'{"torn"', b":1}\n{}\n", b"[", b"]\n")):
         monkeypatch.setattr("time.time", lambda now=float(seconds): now)
         journal.add_output(data)
-    assert journal.unordered == 4
+    assert journal.last.unordered_since == 0.0
     assert rows(tmp_path) == []
     monkeypatch.setattr("time.time", lambda: 9.0)
     journal.add_input(b'{"prompt":1}\n')
-    assert journal.unordered == 0
+    assert journal.last.unordered_since == inf
     assert rows(tmp_path) == [[0, "out", 2], [2, "out", 10], [2, "out", 2], [4, "out", 2], [9, "in", 12]]
     journal.add_output(b"{}\n")
     journal.last.end_process(0)

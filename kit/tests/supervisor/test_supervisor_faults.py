@@ -559,6 +559,7 @@ async def test_the_end_of_a_session_whose_order_cannot_be_written_is_its_last_fr
     def full(_: parts.Part) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    monkeypatch.setattr(managed_sessions, "RETRY_SECONDS", 0.01)
     async with hosting(tmp_path / "h") as supervisor:
         waits = f"while ! [ -e '{tmp_path}/go' ]; do sleep 0.01; done"
         lines = "i=0; while [ $i -lt 100 ]; do echo '{}'; i=$((i+1)); done; printf '{}'"
@@ -569,8 +570,10 @@ async def test_the_end_of_a_session_whose_order_cannot_be_written_is_its_last_fr
         got = await client.until("supervisor_blocked")
         await (await supervisor.client()).ask({"stop": answer["id"], "grace": 0})
         got += await client.until("supervisor_ended")
+        await asyncio.sleep(0.1)  # ten times the time after which the session would try again
+        got.append(await client.ask({"nothing": 1}))
         frames = [line["type"] for line in got if "type" in line]
-        assert frames == ["supervisor_blocked", "supervisor_ended"]
+        assert frames == ["supervisor_blocked", "supervisor_ended", "supervisor_refused"]
 
 
 async def test_a_journal_that_somebody_makes_shorter_ends_the_client_that_reads_it(tmp_path: Path) -> None:

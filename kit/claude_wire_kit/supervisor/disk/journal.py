@@ -234,12 +234,6 @@ class Journal:
         if self.is_blocked:
             self.is_blocked, self._unwritten = False, b""
 
-    @property
-    def unordered(self) -> int:
-        """The number of output lines without a row in ``order.jsonl``."""
-        output = self.last.output
-        return output.count - output.ordered
-
     def add_order(self) -> None:
         """Write a row to ``order.jsonl`` for each output line without one. A crash before the write loses their times.
 

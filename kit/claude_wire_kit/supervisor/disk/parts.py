@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
+from math import inf
 
 import msgspec
 
@@ -257,8 +258,9 @@ class Part:
                 self.input.keep(self.input.count, self.input.end)
             if self._order.count != self.output.ordered + self.input.ordered:
                 self._read_order()
-            # After a crash, take the file's mtime as the time of its last lines.
-            self._times += self.output.count, os.fstat(self.output.descriptor).st_mtime
+            if self.output.count > self.output.ordered:
+                # After a crash, take the file's mtime as the time of its last lines.
+                self._times += self.output.count, os.fstat(self.output.descriptor).st_mtime
             self.add_order()
         except BaseException:
             self.close()
@@ -366,6 +368,13 @@ class Part:
                 os.write(descriptor, data[:room])
         finally:
             os.close(descriptor)
+
+    @property
+    def unordered_since(self) -> float:
+        """The time of the first output line without a row in ``order.jsonl``, in seconds since 1970. Infinity if there
+        is none.
+        """
+        return self._times[1] if self._times else inf
 
     def add_order(self) -> None:
         """Write a row to ``order.jsonl`` for each line without one, output first: :meth:`add_input` writes the rows of
