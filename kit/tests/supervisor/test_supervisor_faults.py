@@ -553,27 +553,26 @@ async def test_an_error_that_nobody_expects_is_answered_and_logged(
         assert {line["error"] for line in logged(supervisor) if line["event"] == "error"} == {"ZeroDivisionError"}
 
 
-async def test_the_end_of_a_session_whose_order_cannot_be_written_is_its_last_frame(
+async def test_a_session_whose_order_cannot_be_written_tries_no_more_after_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: parts.Part) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(managed_sessions, "RETRY_SECONDS", 0.01)
     async with hosting(tmp_path / "h") as supervisor:
         waits = f"while ! [ -e '{tmp_path}/go' ]; do sleep 0.01; done"
         lines = "i=0; while [ $i -lt 100 ]; do echo '{}'; i=$((i+1)); done; printf '{}'"
         argv = script(f"trap '' TERM; {waits}; {lines}; exec sleep 999")
         client, answer = await supervisor.create(argv=argv)
+        (managed,) = supervisor.supervisor._sessions.running
         monkeypatch.setattr(parts.Part, "add_order", full)
         (tmp_path / "go").touch()
         got = await client.until("supervisor_blocked")
         await (await supervisor.client()).ask({"stop": answer["id"], "grace": 0})
         got += await client.until("supervisor_ended")
-        await asyncio.sleep(0.1)  # ten times the time after which the session would try again
-        got.append(await client.ask({"nothing": 1}))
         frames = [line["type"] for line in got if "type" in line]
-        assert frames == ["supervisor_blocked", "supervisor_ended", "supervisor_refused"]
+        assert frames == ["supervisor_blocked", "supervisor_ended"]
+        assert managed._retry is None
 
 
 async def test_a_journal_that_somebody_makes_shorter_ends_the_client_that_reads_it(tmp_path: Path) -> None:
