@@ -6,7 +6,8 @@ import os
 import pty
 import select
 import sys
-from contextlib import suppress
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,30 +57,48 @@ class Terminal:
     def wait_for(self, text: str) -> None:
         """Read the output until the text appears. Each call continues after the text that the previous call found."""
         while text not in self._shown:
-            self._read(f"{text!r} does not come after {self._shown!r}")
+            assert self._read(), f"{text!r} does not come after {self._shown!r}"
         self._shown = self._shown.partition(text)[2]
 
-    def exit_code(self) -> int:
-        with suppress(OSError):  # the program has closed its side of the terminal
-            while True:
-                self._read("the program does not end")
+    def end(self) -> tuple[int, str]:
+        """Wait for the end of the program. Return its exit code, and the output since the last text that was found."""
+        while self._read():
+            pass
         os.close(self._terminal)
-        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1]), self._shown
 
-    def _read(self, missing: str) -> None:
+    def _read(self) -> bool:
+        """Read what the program writes next. Return False if it has closed the terminal."""
         ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
-        assert ready, missing
-        self._shown += os.read(self._terminal, 65536).decode()
+        assert ready, f"nothing comes after {self._shown!r}"
+        try:
+            written = os.read(self._terminal, 65536)
+        except OSError:  # Linux has no end of file here
+            written = b""
+        self._shown += written.decode()
+        return written != b""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[[str], Terminal]:
+    """Return a function that starts the chat with this program as its agent."""
+
+    def start(program: str) -> Terminal:
+        agent = tmp_path / "agent.py"
+        agent.write_text(program)
+        agent.chmod(0o700)
+        options = f"ClaudeOptions(cli_path={str(agent)!r}, "
+        (tmp_path / "chat.py").write_text(PROGRAM.replace("ClaudeOptions(i", options + "i"))
+        return Terminal(tmp_path)
+
+    return start
 
 
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
-def test_ctrl_c_stops_the_turn_or_the_question_and_at_the_prompt_the_program(tmp_path: Path, key: str) -> None:
-    agent = tmp_path / "agent.py"
-    agent.write_text(AGENT)
-    agent.chmod(0o700)
-    options = f"ClaudeOptions(cli_path={str(agent)!r}, "
-    (tmp_path / "chat.py").write_text(PROGRAM.replace("ClaudeOptions(i", options + "i"))
-    terminal = Terminal(tmp_path)
+def test_ctrl_c_stops_the_turn_or_the_question_and_at_the_prompt_the_program(
+    start: Callable[[str], Terminal], key: str
+) -> None:
+    terminal = start(AGENT)
     for typed, shown in [
         ("hello\n", "You said: hello"),
         ("work\n", "working "),
@@ -97,4 +116,25 @@ def test_ctrl_c_stops_the_turn_or_the_question_and_at_the_prompt_the_program(tmp
         terminal.wait_for(shown)
     terminal.wait_for("> ")
     terminal.type(key)
-    assert terminal.exit_code() == 0
+    code, shown = terminal.end()
+    assert code == 0
+    assert "Traceback" not in shown
+
+
+def test_ctrl_c_before_the_first_prompt_ends_the_program(start: Callable[[str], Terminal], tmp_path: Path) -> None:
+    terminal = start(f"#!/bin/sh\ntouch {tmp_path}/started\nexec sleep 999\n")
+    until = time.monotonic() + PATIENCE
+    while not (tmp_path / "started").exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    terminal.type(CTRL_C)
+    code, shown = terminal.end()
+    assert (code, shown.strip("^C")) == (0, "")
+
+
+def test_ctrl_c_at_the_first_prompt_ends_the_program(start: Callable[[str], Terminal]) -> None:
+    terminal = start(AGENT)
+    terminal.wait_for("> ")
+    terminal.type(CTRL_C)
+    code, shown = terminal.end()
+    assert (code, shown.strip("^C")) == (0, "")
