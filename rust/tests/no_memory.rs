@@ -520,10 +520,12 @@ fn usage_is_read_and_summed_or_there_is_an_error_wherever_memory_ends() {
         // The first allocations of a pass may abort the process. A scan without sources makes no others.
         let (.., rest) = read(empty, 1000, 1);
         let first = 1000 - rest;
-        at_each_allocation(1, 20, |left, refusals| {
-            let (status, ..) = read(scan, first + left, refusals);
+        let size_of_rows = |out: [u64; USAGE_NUMBERS]| i64::try_from(out[1]).unwrap();
+        let (_, all, _) = read(scan, 0, 0);
+        at_each_allocation(size_of_rows(all), 20, |left, refusals| {
+            let (status, out, _) = read(scan, first + left, refusals);
             if status == CW_NOTHING {
-                Ok(1)
+                Ok(size_of_rows(out))
             } else {
                 Err(())
             }

@@ -423,7 +423,7 @@ def wide_line(tag: bytes, numbers: range, rest: bytes = b"") -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("lines", "read"),
+    ("lines", "expected"),
     [
         pytest.param([wide_line(b"wide100", range(99))], 1, id="all fields"),
         pytest.param([wide_line(b"wide100", range(1, 80, 3))], 1, id="some fields"),
@@ -441,19 +441,19 @@ def wide_line(tag: bytes, numbers: range, rest: bytes = b"") -> bytes:
         pytest.param([wide_line(b"wide128", range(127))], 0, id="too many fields"),
     ],
 )
-def test_defaults_have_the_right_reference_counts(lines: list[bytes], read: int) -> None:
+def test_defaults_have_the_right_reference_counts(lines: list[bytes], expected: int) -> None:
     native = odd(Counted)
 
-    def read_with(number: int) -> int:
-        read = [native.read_line(line.replace(b"%d", b"%d" % number)) for line in lines]
-        return sum(message is not None for message in read)
+    def count_read(number: int) -> int:
+        messages = [native.read_line(line.replace(b"%d", b"%d" % number)) for line in lines]
+        return sum(message is not None for message in messages)
 
     block = b"".join(line.replace(b"%d", b"7") + b"\n" for line in lines)
     require_same(block * 3, native, 4096, Counted)
     for number in range(20):
-        read_with(number)
+        count_read(number)
     before, none = sys.getrefcount(DEFAULT), sys.getrefcount(None)
-    assert [read_with(number) for number in range(200)] == [read] * 200
+    assert [count_read(number) for number in range(200)] == [expected] * 200
     assert sys.getrefcount(DEFAULT) == before
     # The default of ``extra``. Other code uses None, too.
     assert abs(sys.getrefcount(None) - none) < 100

@@ -187,8 +187,9 @@ impl<V: Clone, T> Patterns<V, T> {
         class: Option<ClassId>,
         message: &V,
     ) {
-        // The program may change the lists and dicts of its message, so the pattern needs copies.
-        let template = builder.deep_template(message, line.len());
+        // The program may change the lists and dicts of its message, so the pattern needs copies. The number of their objects has no
+        // maximum, because the line of a pattern is short.
+        let template = builder.deep_template(message, usize::MAX);
         let Some(value) = template.and_then(|it| builder.stamp(&it, &mut Vec::new())) else {
             return;
         };
@@ -338,9 +339,8 @@ impl<V: Clone, T> Pattern<V, T> {
         let record = &self.records[index];
         for &slot in &record.owned {
             let value = builder.slot(&record.value, slot)?;
-            self.steps.push(Step::Stamp(
-                builder.deep_template(&value, self.bytes.len())?,
-            ));
+            self.steps
+                .push(Step::Stamp(builder.deep_template(&value, usize::MAX)?));
             slots.push(slot);
         }
         for inner in index + 1..self.records.len() {

@@ -56,6 +56,6 @@ pub trait Builder {
     ) -> Option<Self::Value>;
     /// Makes a template whose copies are deep copies of a value: they share only values that a program cannot change. The template has no
     /// open slots, so [`stamp`](Self::stamp) pops nothing. Returns `None` if the value consists of more than `max_objects` lists, dicts and
-    /// records.
+    /// records, if a program has emptied a slot of it, or if memory runs out.
     fn deep_template(&mut self, value: &Self::Value, max_objects: usize) -> Option<Self::Template>;
 }

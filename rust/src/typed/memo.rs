@@ -148,7 +148,7 @@ pub struct Part<V, T> {
     bytes: Vec<u8>,
     /// The value. The part keeps it when the field has the same bytes for the second time.
     value: Option<Kept<V, T>>,
-    /// True if the value of these bytes cannot be kept.
+    /// True if no template could be made for the value of these bytes. Other bytes get another try.
     is_refused: bool,
     /// How many objects and arrays contained the value when it was read. If more contain it now, the reader reads it again, because it may
     /// exceed the maximum depth.
@@ -179,7 +179,7 @@ pub enum Found<'a, V, T> {
     Again,
     /// Different bytes from last time. Read the value, and then [note](Part::note) its bytes.
     Other,
-    /// The part does not keep the value. Read it.
+    /// There was no look-up, or the value of these bytes was refused. Read it, and neither keep nor note it.
     Nothing,
 }
 

@@ -372,7 +372,7 @@ impl Python {
     }
 
     /// Makes the template for deep copies of `value`. `depth` is the number of lists, dicts and Structs around it. Returns `None` if
-    /// [`left`](Self::left) or Python's memory runs out. Without memory for a few bytes of a fixed number, Rust aborts the process.
+    /// [`left`](Self::left) or memory runs out. But the process aborts if there is no memory for the slots of a Struct.
     ///
     /// A value nested deeper than the reader's maximum depth is shared. Only a program can have put it there, with
     /// `msgspec.structs.force_setattr`, and such values may form a cycle.
@@ -384,13 +384,8 @@ impl Python {
             if is_plain(class) || depth > MAX_DEPTH {
                 return Some(DeepTemplate::Shared(value.clone()));
             }
-            let (is_list, is_dict) = (class == api().PyList_Type, class == api().PyDict_Type);
-            let words = self.words.get(class as usize);
-            if !is_list && !is_dict && words.is_none() {
-                return Some(DeepTemplate::Shared(value.clone()));
-            }
-            self.left = self.left.checked_sub(1)?;
-            if is_list {
+            if class == api().PyList_Type {
+                self.left = self.left.checked_sub(1)?;
                 let (list, mut inner) = (flat_copy(value)?, Vec::new());
                 for index in 0..(api().PyList_Size)(list.pointer()) {
                     let item = (api().PyList_GetItem)(list.pointer(), index);
@@ -407,7 +402,8 @@ impl Python {
                 }
                 return Some(DeepTemplate::List(list, inner));
             }
-            if is_dict {
+            if class == api().PyDict_Type {
+                self.left = self.left.checked_sub(1)?;
                 let (dict, mut inner) = (flat_copy(value)?, Vec::new());
                 let (mut at, mut key, mut item) = (0, null_mut(), null_mut());
                 while (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut item)
@@ -423,8 +419,12 @@ impl Python {
                 }
                 return Some(DeepTemplate::Dict(dict, inner));
             }
+            let Some(words) = self.words.get(class as usize) else {
+                return Some(DeepTemplate::Shared(value.clone()));
+            };
+            self.left = self.left.checked_sub(1)?;
             let (mut values, mut inner) = (Vec::new(), Vec::new());
-            for slot in HEADER..words? {
+            for slot in HEADER..words {
                 let item = self.slot(value, slot)?;
                 let template = self.deep_template_within(&item, depth + 1)?;
                 let is_shared = matches!(template, DeepTemplate::Shared(_));
