@@ -78,7 +78,7 @@ impl<V> Record<V> {
 enum Step<T> {
     /// Pushes the string of the hole with this index.
     Text(usize),
-    /// Pops the values of the template's open slots, and pushes the copy.
+    /// Pops a value for each open slot of the template, puts them into a copy of it, and pushes the copy.
     Stamp(T),
 }
 

@@ -92,7 +92,7 @@ impl Field {
     /// A field with values of a kind, or the tag if `kind` is `None`: its value must be [`Shape::tag`]. `slot` is the slot of the value in a
     /// record.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation)] // A plan has far fewer kinds, and a record far fewer slots.
+    #[allow(clippy::cast_possible_truncation)] // No plan has 2^32 kinds, and no record 2^32 slots.
     pub fn new(key: Key, kind: Option<KindId>, slot: usize) -> Self {
         Self {
             key,
@@ -103,7 +103,7 @@ impl Field {
         }
     }
 
-    /// Returns the kind of its value; `None` for the tag.
+    /// Returns the kind of the field's value, or `None` if the field is the tag.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> Option<KindId> {

@@ -500,7 +500,7 @@ impl<B: Builder> Reader<B> {
                     let place = before.map_or(&mut self.first[id], |before| {
                         &mut self.plan.fields[before].next
                     });
-                    #[allow(clippy::cast_possible_truncation)] // A plan has far fewer fields.
+                    #[allow(clippy::cast_possible_truncation)] // No plan has 2^32 fields.
                     let next = field.map_or(*place, |field| field as u32);
                     *place = next;
                     (field, value)

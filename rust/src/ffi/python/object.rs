@@ -180,7 +180,7 @@ struct SlotValue {
 }
 
 impl StructClass {
-    /// `values` has one item per slot. `fields` has the bit and the slot of each field.
+    /// `values` has one item per slot. `fields` has the bit of each field (see [`finish`](Builder::finish)), and its slot.
     fn new(
         class: Object,
         values: Vec<Option<Object>>,
@@ -499,7 +499,7 @@ impl DeepTemplate {
     }
 }
 
-/// Makes a copy of a list or dict, which shares the items.
+/// Makes a shallow copy of a list or dict.
 ///
 /// # Safety
 ///
@@ -517,7 +517,7 @@ unsafe fn flat_copy(value: &Object) -> Option<Object> {
     }
 }
 
-/// Replaces an item of a list; `None` if the list has no item with this index.
+/// Replaces an item of a list. Returns `None` if the list has no item with this index.
 ///
 /// # Safety
 ///
@@ -533,7 +533,7 @@ unsafe fn set_item(list: &Object, index: Size, item: Object) -> Option<()> {
     }
 }
 
-/// Sets the value of a dict's key; `None` if memory runs out.
+/// Sets the value of a dict's key. Returns `None` if memory runs out.
 ///
 /// # Safety
 ///

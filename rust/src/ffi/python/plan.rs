@@ -91,7 +91,8 @@ fn kind(row: &Object) -> Option<Kind<Object>> {
 
 type ShapeParts = (StructClass, Vec<u8>, Vec<Field>, u128, Option<usize>);
 
-/// Returns the parts of a planned class: `Some(None)` if it has more than [`MAX_FIELDS`] fields, and `None` if `row` has another form.
+/// Returns the parts of the class that `row` describes. Returns `Some(None)` if the class has more than [`MAX_FIELDS`] fields, so that the
+/// reader cannot make its records, and `None` if `row` is no description.
 #[allow(clippy::option_option)] // The doc comment says what both mean.
 fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     let rows = items_at(row, 3)?;

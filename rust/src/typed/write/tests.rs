@@ -378,7 +378,7 @@ fn a_class_without_a_shape_is_asked_for() {
 
 #[test]
 fn keys_with_the_same_places_replace_each_other_if_all_four_are_in_use() {
-    /// `HASH_FACTOR * INVERSE` is 1, so this turns a hash into its identity.
+    /// `HASH_FACTOR * INVERSE` is 1 modulo 2^64, so this turns a hash back into the identity that has it.
     const INVERSE: u64 = 0xf1de_83e1_9937_733d;
     let identity = |number: u64| (6 << 54 | 9 << 44 | number).wrapping_mul(INVERSE);
     let mut keys = Keys::<()>::new();
