@@ -396,18 +396,6 @@ class Counted(Family, frozen=True):
     """The base of classes whose fields have the same default."""
 
 
-class Bare(Wire, frozen=True):
-    """A part without a dict for unknown keys, because a field of its own has the name ``extra``."""
-
-    extra: float = msgspec.field(default=DEFAULT, name="extra")  # type: ignore[assignment]  # see above
-    number: float = DEFAULT
-
-
-class Holder(Counted, frozen=True, tag="holder"):
-    part: Bare | None = None
-    number: float = DEFAULT
-
-
 def wide(fields: int) -> type:
     """Return a class with so many fields; one of them is the tag."""
     rows = [(f"k{number}", float, DEFAULT) for number in range(fields - 1)]
@@ -433,8 +421,6 @@ def wide_line(tag: bytes, numbers: range, rest: bytes = b"") -> bytes:
         pytest.param([wide_line(b"wide100", range(90), b',"k90":"x"')], 0, id="a wrong value"),
         pytest.param([wide_line(b"wide100", range(90), b',"new":01')], 0, id="a wrong value of an unknown key"),
         pytest.param([b'{"k1":%d.5,"type":"wide100"}', b'{"k1":%d.5,"type":"wide127"}'], 2, id="another tag"),
-        pytest.param([b'{"type":"holder","part":{"number":%d.5}}'], 1, id="a part"),
-        pytest.param([b'{"type":"holder","part":{"number":%d.5,"new":1}}'], 0, id="an unknown key without a place"),
         pytest.param([wide_line(b"wide127", range(126))], 1, id="as many fields as possible"),
         pytest.param([wide_line(b"wide127", range(60, 126), b',"new":1')], 1, id="many fields and an unknown key"),
         pytest.param([wide_line(b"wide127", range(126), b',"k125":0.5')], 0, id="the last key twice"),
