@@ -62,6 +62,7 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
 	cd examples/conform/rust && cargo fmt --check && cargo clippy --quiet --locked --target-dir $(abspath target/conform) -- -D warnings
+	cd fuzz && cargo fetch --quiet --locked
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items
 	$(BIN)/python tools/licenses.py
 	$(BIN)/python tools/generate.py --check
