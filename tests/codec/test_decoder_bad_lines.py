@@ -346,6 +346,7 @@ def user(text: bytes) -> bytes:
         rb"\ude00\ud83d",
         rb"\ud83dA",
         rb"\ud83d\n",
+        rb"\ud83d--de00",
         rb"\uD83D",
         rb"\ud83d\ud83d\ude00",
         rb"\udfff",

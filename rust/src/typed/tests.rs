@@ -505,6 +505,7 @@ fn halves_of_surrogate_pairs_are_found_up_to_the_last() {
         r"\udfff",
         r"\ud800a",
         r"\ud800\n",
+        r"\ud800--dc00",
         r"\ud800\ud800",
         r"\ud800\udbff",
         r"\ud800\ue000",
