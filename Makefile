@@ -87,7 +87,7 @@ drift: $(VENV)/.native $(VENV)/.dev
 ## Compare the speed with other packages, and write docs/benchmarks.md, benchmarks.json and the charts. A short run writes nothing:
 ## make bench BENCH_ARGS="--rounds 3"
 bench: $(VENV)/.native $(VENV)/.bench
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest benches $(BENCH_ARGS)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest benches -o faulthandler_timeout=3600 $(BENCH_ARGS)
 
 ## Build the documentation into target/site. A warning or a broken internal link is an error. Links to
 ## other hosts are listed, but not checked.
