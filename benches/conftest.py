@@ -86,7 +86,6 @@ class Contest:
         *,
         faster_than: Peers | None = None,
         at_most: Peers | None = None,
-        fastest: tuple[str, float] | None = None,
         rate: tuple[int, float | None] | None = None,
         passes: int = 1,
         charted: bool = False,
@@ -101,7 +100,6 @@ class Contest:
             faster_than: peers that should be slower. The ratio is their time divided by the subject's.
             at_most: peers that should be faster, such as msgspec below our decoder. The ratio is our time divided by
                 theirs.
-            fastest: text and a ratio: the claim against the fastest of ``faster_than`` with this text in its label.
             rate: how many bytes the subject reads, and the claimed GB/s.
             passes: how often the subject does the job in a round: more than once if it takes very little time.
             charted: whether the chart shows ``faster_than``.
@@ -140,15 +138,6 @@ class Contest:
             measure = Measure.TIME if label in (at_most or {}) else Measure.FASTER
             theirs, shown = seconds[label][-len(own) :], charted and measure is Measure.FASTER
             self._add(job, lines, own, measure, everyone[label][1], peer=label, theirs=theirs, charted=shown)
-        if fastest is not None:
-            of, claim = fastest
-            medians = {label: statistics.median(times) for label, times in seconds.items() if of in label}
-            if medians:
-                label = min(medians, key=medians.__getitem__)
-                row = next(row for row in reversed(_table.rows) if row.peer == label)
-                summary = Row(row.section, job, row.ours, f"the fastest with {of}", row.theirs, row.values, row.measure)
-                summary.claim = claim
-                _table.rows.append(summary)
 
     def measured(
         self,

@@ -42,7 +42,7 @@ def by_lines(chunks: list[bytes], loads: Callable[[bytes], Any] | None, dumps: C
     return job
 
 
-@pytest.mark.parametrize(("text", "claim"), [("ASCII", 0.65), ("CJK", 0.7)])
+@pytest.mark.parametrize(("text", "claim"), [("ASCII", 0.65), ("CJK", 0.65)])
 def test_encode_lines(contest: Contest, text: str, claim: float) -> None:
     """``Encoder.encode_lines`` of typed messages."""
     data = workloads.deltas() if text == "ASCII" else workloads.deltas(workloads.IN_CJK, 1)
@@ -84,19 +84,8 @@ def messages(kind: str) -> list[Any]:
     return session[:400]
 
 
-@pytest.mark.parametrize(
-    ("kind", "claim"),
-    [
-        ("prompt", 1.2),
-        ("delta", 1.5),
-        ("tool use", 1.3),
-        ("result", 1.2),
-        ("init", None),
-        ("initialize", 1.0),
-        ("session", 1.2),
-    ],
-)
-def test_encode_each(contest: Contest, kind: str, claim: float | None) -> None:
+@pytest.mark.parametrize("kind", ["prompt", "delta", "tool use", "result", "init", "initialize", "session"])
+def test_encode_each(contest: Contest, kind: str) -> None:
     """``encode(message)`` of each kind: a prompt, a delta, a tool use, a result, two with lists, and a session."""
     chosen = messages(kind)
     assert chosen
@@ -125,7 +114,7 @@ def test_encode_each(contest: Contest, kind: str, claim: float | None) -> None:
         at_most={"msgspec encode": (times(msgspec.json.Encoder().encode, chosen), 0.9)},
         faster_than={
             "json.dumps (dict)": (times(json_dumps, plain), None),
-            "orjson.dumps (dict)": (times(peers.orjson and peers.orjson.dumps, plain), claim),
+            "orjson.dumps (dict)": (times(peers.orjson and peers.orjson.dumps, plain), 1.7),
         },
     )
 

@@ -46,7 +46,7 @@ def test_decode(contest: Contest) -> None:
         ours,
         at_most={"msgspec decode, our own decoder": (each_of(lines, floor.decode), 1.2)},
         faster_than={
-            "msgspec by hand at its best": (each_of(lines, msgspec_by_hand.decoder().decode), 1.4),
+            "msgspec by hand at its best": (each_of(lines, msgspec_by_hand.decoder().decode), 1.61),
             "takopi": (each_of(lines, peers.by_takopi), 1.7),
             "claude-agent-sdk": (by_agent_sdk(workloads.lines(workloads.deltas())), 7),
             "pydantic, discriminated unions": (each_of(lines, peers.validate), None),
@@ -90,7 +90,7 @@ def test_feed(contest: Contest) -> None:
         "feed(one line)",
         workloads.LINES,
         ours,
-        at_most={"msgspec by hand at its best": (each_of(lines, msgspec_by_hand.decoder().decode), 1.0)},
+        at_most={"msgspec by hand at its best": (each_of(lines, msgspec_by_hand.decoder().decode), 0.75)},
         faster_than={"claude-agent-sdk": (by_agent_sdk(lines), 5)},
         charted=True,
     )
