@@ -1,9 +1,8 @@
-"""Find everything in a message that is unknown, by comparing its JSON object with the values decoded from it.
+"""Find everything in a message that is unknown.
 
-When a line is decoded, unknown fields of known kinds are ignored, and unknown kinds become ``Unknown…`` values. This
-module finds both. It goes through the decoded values, and compares the keys of each JSON object with the fields of the
-Struct decoded from it. It does not go into fields whose type allows anything, such as the ``input`` of a tool, nor into
-``Unknown…`` values, which have the whole object.
+When a line is decoded, unknown fields of known kinds go to the ``extra`` of their object, and unknown kinds become
+``Unknown…`` values. This module finds both, and the JSON object that each is in. It does not go into fields whose type
+allows anything, such as the ``input`` of a tool, nor into ``Unknown…`` values, which have the whole object.
 
 A path consists of names on the wire::
 
@@ -102,25 +101,10 @@ def _unknown_message(message: messages.UnknownMessage) -> Finding:
     return Finding("message", kind, kind, INDEX.sub("[]", message.reason))
 
 
-class _Shape(NamedTuple):
-    """The keys and parts of a Struct class that the comparison needs."""
-
-    #: All known keys in JSON objects of the class.
-    keys: frozenset[str]
-    #: The fields that may contain another Struct, as (key in the JSON, attribute).
-    parts: tuple[tuple[str, str], ...]
-
-
 @cache
-def _shape(cls: type[Wire]) -> _Shape:
-    fields = wire_fields(cls)
-    keys = {field.encode_name for field in fields}
-    tag_field = cls.__struct_config__.tag_field
-    if tag_field is not None:
-        keys.add(tag_field)
-    return _Shape(
-        frozenset(keys), tuple((field.encode_name, field.name) for field in fields if _may_hold_struct(field.type))
-    )
+def _parts(cls: type[Wire]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a class that may contain another Struct, as (key in the JSON, attribute)."""
+    return tuple((field.encode_name, field.name) for field in wire_fields(cls) if _may_hold_struct(field.type))
 
 
 def _may_hold_struct(hint: Any) -> bool:
@@ -130,14 +114,10 @@ def _may_hold_struct(hint: Any) -> bool:
 
 
 def _in_struct(plain: dict[str, Any], struct: Wire, path: str) -> Iterator[Found]:
-    shape = _shape(type(struct))
-    if not plain.keys() <= shape.keys:
-        for key in plain:
-            if key not in shape.keys:
-                name = one_line(key)
-                finding = Finding("field", name, f"{path}.{name}", "unknown field")
-                yield Found(finding, plain[key], type(struct), plain, key)
-    for key, attribute in shape.parts:
+    for key, value in (struct.extra or {}).items():
+        name = one_line(key)
+        yield Found(Finding("field", name, f"{path}.{name}", "unknown field"), value, type(struct), plain, key)
+    for key, attribute in _parts(type(struct)):
         part = getattr(struct, attribute)
         if part is not None and part is not msgspec.UNSET:
             yield from found_in_value(plain[key], part, f"{path}.{key}")
