@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: help demo drift test test-msgspec test-tables test-page soak sshd e2e conform conform-host lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses generate protocol format clean cargo
+.PHONY: help demo drift test test-without-avx2 test-msgspec test-tables test-page soak sshd e2e conform conform-host lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses generate protocol format clean cargo
 
 ## Decode a recorded session, show it, and print the speed.
 demo: $(VENV)/.native
@@ -26,6 +26,10 @@ rust-test: | cargo
 # worker that has finished takes tests from the others, so no worker runs a long file alone at the end.
 python-test: $(VENV)/.native $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist worksteal
+
+# Run the Rust tests as on a processor without AVX2.
+test-without-avx2: | cargo
+	RUSTFLAGS="--cfg without_avx2" cargo test --quiet --lib --target-dir target/without_avx2
 
 # Run the tests of decoding with the msgspec engine, which replaces the native reader on unknown interpreters.
 test-msgspec: $(VENV)/.native $(VENV)/.dev

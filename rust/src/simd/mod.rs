@@ -160,14 +160,16 @@ pub fn run<O: Operation>(level: Level, operation: O) -> O::Output {
     operation.run(Plain)
 }
 
-/// Returns true if the processor has all features that [`run_avx2`] requires.
+/// Returns true if the processor has all features that [`run_avx2`] requires. False if the crate is built with `--cfg without_avx2`, to test
+/// it as it is on other processors.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_avx2() -> bool {
     // The five tests together take 1% of the time to write a prompt, so their result is kept.
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| {
-        is_x86_feature_detected!("avx2")
+        !cfg!(without_avx2)
+            && is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("lzcnt")
