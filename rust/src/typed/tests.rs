@@ -333,6 +333,7 @@ fn unusual_lines_fall_through() {
         r#"{"type":"event","event":{"type":"delta"}}"#,
         r#"{"type":"event","event":{"type":"delta","text":1}}"#,
         r#"{"type":"event","event":{"type":"delta","text":"a","text":"b"}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":"a","text":"index":1}}"#,
         r#"{"type":"event","type":"event","event":{"type":"stop"}}"#,
         r#"{"type":"event","event":{"type":"stop","type":"stop"}}"#,
         r#"{"type":"event","event":{"type":"delta","text":"\ud83d"}}"#,

@@ -452,6 +452,22 @@ fn lines_are_appended_and_memory_is_freed() {
 }
 
 #[test]
+fn nothing_of_a_line_that_is_left_to_the_caller_stays() {
+    let mut writer = writer();
+    let short = record(USER, Plain::text("a", Form::Bytes), null());
+    // The output grows while the line is written, before the value that cannot be written.
+    let long = Plain::text(&"b".repeat(100_000), Form::Bytes);
+    for _ in 0..2 {
+        assert!(writer.line(&short).is_ok());
+        let before = writer.written().to_vec();
+        assert!(writer
+            .line(&record(USER, long.clone(), Plain::Odd))
+            .is_err());
+        assert!(writer.written() == before);
+    }
+}
+
+#[test]
 fn numbers_have_as_many_digits_as_they_need() {
     let cases = [
         (0.0, "0.0"),
