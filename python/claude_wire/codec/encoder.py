@@ -15,6 +15,7 @@ import msgspec
 from claude_wire.codec.native_writer import NativeWriter
 from claude_wire.errors import EncodeError
 from claude_wire.messages.base import EXTRA_BYTES, Wire, to_plain
+from claude_wire.native.functions import warn_of_msgspec
 from claude_wire.support.arguments import type_of
 
 _encode_json = msgspec.json.Encoder().encode
@@ -139,6 +140,7 @@ class Encoder:
         messages = list(messages)
         if not _writer.why_not:
             return _writer.encode_lines(messages)
+        warn_of_msgspec()
         for cls in set(map(type, messages)):
             if not issubclass(cls, (dict, Wire)):
                 return b"".join(map(encode, messages))  # raises for the first value that is not a message

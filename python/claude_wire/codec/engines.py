@@ -2,8 +2,8 @@
 
 The native reader creates the same Structs as msgspec in less than half the time. It needs a plan for each class. When a
 class first appears in a stream, msgspec decodes the line, the engine creates the class's plan, and the native reader
-reads the line again. If the two messages differ, msgspec decodes everything from then on, and the logger
-``claude_wire`` logs a warning.
+reads the line again. If the two messages differ, msgspec decodes everything from then on. Unless the environment asks
+for msgspec, the logger ``claude_wire`` logs a warning.
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
@@ -11,7 +11,6 @@ reads the line again. If the two messages differ, msgspec decodes everything fro
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -22,7 +21,7 @@ import msgspec
 from claude_wire.codec.plans import WORD_BYTES, Plans
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Vocabulary
-from claude_wire.native.functions import ENGINE_VARIABLE, functions, functions_if_any
+from claude_wire.native.functions import choose, functions_if_any, warn, warn_of_msgspec
 
 #: A line that has not been read yet: ``(index, line, offset, line_number, class, length)``. ``index`` is the index in
 #: the list of messages. ``line`` has no line feed. ``class`` is the number of the class that needs a plan, or -1. For a
@@ -45,6 +44,7 @@ class Engine:
     Args:
         vocabulary: None for dicts.
         functions: the result of :func:`functions`.
+        why_not: why there are no functions.
     """
 
     __slots__ = ("_halt", "_planning", "_plans", "_wanted", "_why_not", "new_feed", "read_line", "serve_decode")
@@ -58,14 +58,11 @@ class Engine:
     serve_decode: Callable[[], None]
     _wanted: Callable[[], int]
 
-    def __init__(self, vocabulary: Vocabulary | None, functions: dict[str, Any]) -> None:
+    def __init__(self, vocabulary: Vocabulary | None, functions: dict[str, Any], why_not: str = "") -> None:
         self._planning = threading.Lock()
         self._why_not = ""
         if not functions:
-            asked = os.environ.get(ENGINE_VARIABLE) == "msgspec"
-            self._why_not = (
-                f"${ENGINE_VARIABLE} says so" if asked else "the native reader does not know this interpreter"
-            )
+            self._why_not = why_not
             self.read_line = read_nothing
             self._wanted = lambda: -1
             self.new_feed = read_nothing
@@ -94,11 +91,7 @@ class Engine:
     def _stop(self, why: str) -> None:
         self._why_not = why
         self._halt()
-        # Import logging here, because importing it is slow. Do not use warnings.warn(): users can turn warnings into
-        # exceptions, and lines would be lost.
-        from logging import getLogger
-
-        getLogger("claude_wire").warning("messages are decoded with msgspec: %s", why)
+        warn("decoded", why)
 
     def plan_for(self, line: bytes | bytearray | memoryview | str, message: Any) -> None:
         """Create the plan that the last line needed, if any. ``message`` is msgspec's message for the line."""
@@ -167,7 +160,9 @@ def native_function(make: str, function: Callable[..., Any], parameter: str) -> 
 @cache
 def engine_of(vocabulary: Vocabulary | None) -> Engine:
     """Return the engine for a vocabulary, or the engine for dicts."""
-    return Engine(vocabulary, functions())
+    found, reason = choose()
+    warn_of_msgspec()
+    return Engine(vocabulary, found, reason)
 
 
 def engine() -> str:

@@ -19,7 +19,7 @@ import msgspec
 
 from claude_wire.codec.plans import WORD_BYTES, Unplannable, slots_of_fields
 from claude_wire.messages.base import EXTRA_KEY, Wire
-from claude_wire.native.functions import functions_if_any
+from claude_wire.native.functions import functions_if_any, warn, warn_of_msgspec
 
 #: msgspec encodes this many messages of a class before the class gets a plan.
 MESSAGES_BEFORE_PLAN = 16
@@ -60,7 +60,7 @@ class NativeWriter:
         found = functions_if_any()
         if "new_writer" not in found:
             self.why_not = "msgspec encodes"
-            self.encode, self.wanted = fallback, lambda: None
+            self.encode, self.wanted = fallback, warn_of_msgspec
             return
         doc = f"encode(message)\n--\n\n{fallback.__doc__ or ''}".encode()
         arguments = (fallback, fallback.__module__, doc, type(msgspec.Struct), msgspec.UNSET)
@@ -100,10 +100,7 @@ class NativeWriter:
         if native is not None and native != encoded and self._fallback(message) == encoded:
             self._stop()
             self.why_not = f"the native writer writes another {type(message).__name__}"
-            # Imported here, because logging is slower to import than most of this library's modules.
-            from logging import getLogger
-
-            getLogger("claude_wire").warning("messages are encoded with msgspec: %s", self.why_not)
+            warn("encoded", self.why_not)
 
     def _planned(self, wanted: Any, message: Any) -> bytes | None:
         """Create plans for a message's classes. Return the native writer's line, or None if it refuses the message."""
