@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import importlib.metadata
 import itertools
 import json
+import logging
 import os
 import random
 import subprocess
@@ -15,6 +17,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -30,7 +33,9 @@ from claude_wire.messages import KeepAlive
 from claude_wire.messages.base import Wire
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Family
-from claude_wire.native.functions import ENGINE_VARIABLE, functions
+from claude_wire.native import functions as native_functions
+from claude_wire.native.functions import ENGINE_VARIABLE, NEWEST_TESTED, choose, functions, warn_of_msgspec
+from claude_wire.native.library import lib
 from claude_wire.transcripts import Record
 from delta_lines import CLOSING, MERGEABLE, NOT_MERGEABLE, block, delta
 from each import each
@@ -665,7 +670,7 @@ from claude_wire.codec import engine
 def say(type):
     line = b'{"type":"%b"}' % type
     lines = {encode(decode(line)) for _ in range(40)}
-    print(engine().split(":")[0], len(Decoder().feed(line + bytes([10]))), len(lines), peek(line))
+    print(f"{engine()};", len(Decoder().feed(line + bytes([10]))), len(lines), peek(line))
 
 say(b"keep_alive")
 """
@@ -690,11 +695,12 @@ def test_another_interpreter_of_the_process_gets_msgspec_and_none_of_our_objects
     pytest.importorskip("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
     done = subprocess.run([sys.executable, "-c", TWO_INTERPRETERS], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
-        "native 1 1 keep_alive",
-        "msgspec 1 1 keep_alive",
-        "native 1 1 of_tomorrow",
-        "native 1 1 of_next_week",
+        f"{engine()}; 1 1 keep_alive",
+        "msgspec: another interpreter of this process has the native reader; 1 1 keep_alive",
+        f"{engine()}; 1 1 of_tomorrow",
+        f"{engine()}; 1 1 of_next_week",
     ], done.stderr
+    assert done.stderr.count("messages are decoded and encoded with msgspec: another interpreter") == 1
 
 
 # --- which engine -----------------------------------------------------------------------------------------------------
@@ -707,16 +713,147 @@ def said(**environment: str) -> str:
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
 
-def test_an_unknown_interpreter_is_named_whatever_the_environment_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    for asked in ("", "native"):
-        monkeypatch.setenv(ENGINE_VARIABLE, asked)
-        assert Engine(None, {}).why_not == "the native reader does not know this interpreter"
+#: An attribute of sys, a value of an interpreter that is not supported, and the reason that engine() gives.
+UNSUPPORTED = [
+    (
+        "implementation",
+        SimpleNamespace(name="pypy", cache_tag=sys.implementation.cache_tag),
+        "this interpreter is pypy, not CPython",
+    ),
+    ("version_info", (3, 14, 0, "final", 0), "Python 3.14 is newer than 3.13, the newest tested"),
+    ("version_info", (4, 0, 0, "final", 0), "Python 4.0 is newer than 3.13, the newest tested"),
+    ("version", "3.13.1 experimental free-threading build (main)", "this is a free-threaded build of Python"),
+    ("platform", "win32", "the native reader needs 64-bit Linux or macOS"),
+    ("maxsize", 2**31 - 1, "the native reader needs 64-bit Linux or macOS"),
+]
+unsupported = pytest.mark.parametrize(("attribute", "value", "reason"), UNSUPPORTED)
 
 
-def test_the_environment_may_ask_for_msgspec() -> None:
+class Library:
+    """A native library that cannot test this interpreter."""
+
+    def __init__(self, status: int | None = None) -> None:
+        self.status = status
+
+    def cw_python(self, functions: int, /) -> int:
+        assert self.status is not None, "nothing may be tested"
+        return self.status
+
+
+@unsupported
+@pytest.mark.parametrize("asked", ["", "native"])
+def test_an_unsupported_interpreter_is_named_before_anything_is_tested(
+    attribute: str, value: Any, reason: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENGINE_VARIABLE, asked)
+    monkeypatch.setattr(native_functions, "lib", Library())
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, attribute, value)
+        chosen = choose.__wrapped__()
+    assert chosen == ({}, reason)
+
+
+def test_the_newest_python_of_the_package_is_the_newest_tested() -> None:
+    classifiers = importlib.metadata.metadata("claude-wire").get_all("Classifier", [])
+    versions = [name.removeprefix("Programming Language :: Python :: 3.") for name in classifiers]
+    assert (3, max(int(minor) for minor in versions if minor.isdecimal())) == NEWEST_TESTED
+
+
+@pytest.mark.parametrize("status", [lib.CW_ERROR_UNSUPPORTED, lib.CW_ERROR_PANIC])
+def test_an_interpreter_with_another_layout_is_named(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENGINE_VARIABLE, "native")
+    monkeypatch.setattr(native_functions, "lib", Library(status))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "version_info", (*NEWEST_TESTED, 99, "final", 0))
+        chosen = choose.__wrapped__()
+    assert chosen == ({}, "the native library's test of this interpreter failed")
+
+
+FIRST_USES = {
+    "decode": "decode(line)",
+    "feed": "Decoder().feed(line)",
+    "dicts": "Decoder(dict).feed(line)",
+    "encode": "encode({})",
+    "encode_lines": "Encoder().encode_lines([{}])",
+}
+UNASKED = """
+import logging, sys, cffi, msgspec, anyio
+from types import SimpleNamespace as namespace
+logging.basicConfig(format="%(levelname)s:%(name)s:%(message)s")
+sys.{attribute} = {value!r}
+from claude_wire import Decoder, Encoder, decode, encode
+from claude_wire.codec import engine
+line = b'{{"type":"keep_alive"}}' + bytes([10])
+print("imported", file=sys.stderr)
+{use}
+print("used", file=sys.stderr)
+for _ in range(2):
+    decode(line), Decoder().feed(line), Decoder(dict).feed(line), encode({{}}), Encoder().encode_lines([{{}}])
+print(engine(), file=sys.stderr)
+"""
+
+
+def logged(attribute: str, value: Any, use: str, engine: str) -> list[str]:
+    program = UNASKED.format(attribute=attribute, value=value, use=FIRST_USES[use])
+    environment = {**os.environ, ENGINE_VARIABLE: engine}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return done.stderr.splitlines()
+
+
+@unsupported
+def test_a_process_that_uses_msgspec_and_did_not_ask_for_it_warns_once(attribute: str, value: Any, reason: str) -> None:
+    warning = f"WARNING:claude_wire:messages are decoded and encoded with msgspec: {reason}"
+    assert logged(attribute, value, "decode", "native") == ["imported", warning, "used", f"msgspec: {reason}"]
+
+
+@pytest.mark.parametrize("use", FIRST_USES)
+def test_the_first_use_warns_of_msgspec_and_only_if_nobody_asked_for_it(use: str) -> None:
+    attribute, value, reason = UNSUPPORTED[1]
+    warning = f"WARNING:claude_wire:messages are decoded and encoded with msgspec: {reason}"
+    assert logged(attribute, value, use, "") == ["imported", warning, "used", f"msgspec: {reason}"]
+    asked = ["imported", "used", f"msgspec: ${ENGINE_VARIABLE} says so"]
+    assert logged(attribute, value, use, "msgspec") == asked
+
+
+def test_a_process_without_the_native_writer_warns(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    others = {name: function for name, function in functions().items() if name != "new_writer"}
+    for found, text in (
+        (functions(), ""),
+        (others, "messages are encoded with msgspec: the native writer does not know"),
+    ):
+        monkeypatch.setattr(native_functions, "choose", lambda found=found: (found, ""))
+        monkeypatch.setattr(native_functions, "_is_warned", False)
+        warn_of_msgspec()
+        assert caplog.text.count("with msgspec") == bool(text)
+        assert text in caplog.text
+
+
+def test_a_handler_of_the_warning_may_encode(monkeypatch: pytest.MonkeyPatch) -> None:
+    records: list[str] = []
+
+    class Encodes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record.getMessage())
+            warn_of_msgspec()  # as the fallback of encode() does
+
+    handler, logger = Encodes(), logging.getLogger("claude_wire")
+    monkeypatch.setattr(native_functions, "choose", lambda: ({}, "a reason"))
+    monkeypatch.setattr(native_functions, "_is_warned", False)
+    logger.addHandler(handler)
+    try:
+        warn_of_msgspec()
+    finally:
+        logger.removeHandler(handler)
+    assert records == ["messages are decoded and encoded with msgspec: a reason"]
+
+
+def test_the_environment_may_ask_for_an_engine() -> None:
     assert said(**{ENGINE_VARIABLE: "msgspec"}) == f"msgspec: ${ENGINE_VARIABLE} says so"
-    assert said(**{ENGINE_VARIABLE: "native"}) == "native"
-    assert said(**{ENGINE_VARIABLE: "fast"}) == f"ValueError: {ENGINE_VARIABLE} must be native or msgspec, not 'fast'"
+    assert said(**{ENGINE_VARIABLE: "native"}) == said(**{ENGINE_VARIABLE: ""}) == "native"
+    refused = f"ValueError: {ENGINE_VARIABLE} must be native or msgspec, not 'fast'"
+    assert said(**{ENGINE_VARIABLE: "fast"}) == refused
 
 
 def test_a_difference_is_noticed_and_ends_the_use_of_the_reader(
