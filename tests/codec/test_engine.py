@@ -81,7 +81,8 @@ def native() -> Engine:
 
 
 def test_the_native_reader_is_what_decodes() -> None:
-    assert engine() == "native"
+    by_functions = os.environ.get(ENGINE_VARIABLE) == "functions"
+    assert engine() == ("native: CPython's functions count references" if by_functions else "native")
 
 
 def test_recordings_are_the_same_one_after_another(native: Engine) -> None:
@@ -735,13 +736,13 @@ class Library:
     def __init__(self, status: int | None = None) -> None:
         self.status = status
 
-    def cw_python(self, functions: int, /) -> int:
+    def cw_python(self, functions: int, by_functions: bool, /) -> int:
         assert self.status is not None, "nothing may be tested"
         return self.status
 
 
 @unsupported
-@pytest.mark.parametrize("asked", ["", "native"])
+@pytest.mark.parametrize("asked", ["", "native", "functions"])
 def test_an_unsupported_interpreter_is_named_before_anything_is_tested(
     attribute: str, value: Any, reason: str, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -852,7 +853,8 @@ def test_a_handler_of_the_warning_may_encode(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_environment_may_ask_for_an_engine() -> None:
     assert said(**{ENGINE_VARIABLE: "msgspec"}) == f"msgspec: ${ENGINE_VARIABLE} says so"
     assert said(**{ENGINE_VARIABLE: "native"}) == said(**{ENGINE_VARIABLE: ""}) == "native"
-    refused = f"ValueError: {ENGINE_VARIABLE} must be native or msgspec, not 'fast'"
+    assert said(**{ENGINE_VARIABLE: "functions"}) == "native: CPython's functions count references"
+    refused = f"ValueError: {ENGINE_VARIABLE} must be native, functions or msgspec, not 'fast'"
     assert said(**{ENGINE_VARIABLE: "fast"}) == refused
 
 

@@ -166,9 +166,15 @@ def engine_of(vocabulary: Vocabulary | None) -> Engine:
 
 
 def engine() -> str:
-    """Return the engine that decodes streams: ``"native"``, or ``"msgspec: "`` and the reason."""
+    """Return the engine that decodes streams: ``"native"``, or ``"msgspec: "`` and the reason.
+
+    With ``CLAUDE_WIRE_ENGINE=functions``, the native engine is ``"native: CPython's functions count references"``.
+    """
     why_not = engine_of(MESSAGES).why_not
-    return f"msgspec: {why_not}" if why_not else "native"
+    if why_not:
+        return f"msgspec: {why_not}"
+    _, how = choose()
+    return f"native: {how}" if how else "native"
 
 
 def are_same(one: Any, other: Any) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 
 from claude_wire.native.library import lib
 
-#: Environment variable with the engine: ``native``, the default, or ``msgspec``, which uses none of these functions.
+#: Environment variable with the engine. ``native`` is the default. ``functions`` is ``native``, but CPython's functions
+#: count references, as for an interpreter with an unknown layout. ``msgspec`` uses no native function of this module.
 ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
 #: The newest Python that the native functions are tested with.
 NEWEST_TESTED = (3, 13)
@@ -22,23 +23,25 @@ _ASKED_FOR = f"${ENGINE_VARIABLE} says so"
 def choose() -> tuple[dict[str, Any], str]:
     """Return the native functions by name, and a reason.
 
-    If there are no functions, msgspec must decode and encode, for this reason. Otherwise the reason is empty.
+    If there are no functions, msgspec must decode and encode, for this reason. Otherwise the reason says how the
+    functions differ from the usual ones; empty if they do not.
 
     Raises:
         ValueError: the environment variable has another value.
     """
     asked = os.environ.get(ENGINE_VARIABLE) or "native"
-    if asked not in ("native", "msgspec"):
-        raise ValueError(f"{ENGINE_VARIABLE} must be native or msgspec, not {asked!r}")
+    if asked not in ("native", "functions", "msgspec"):
+        raise ValueError(f"{ENGINE_VARIABLE} must be native, functions or msgspec, not {asked!r}")
     why_not = _ASKED_FOR if asked == "msgspec" else _why_unsupported()
     if why_not:
         return {}, why_not
     found: dict[str, Any] = {}
-    if lib.cw_python(id(found)):
+    status = lib.cw_python(id(found), asked == "functions")
+    if status < 0:
         return {}, "the native library's test of this interpreter failed"
     if not found.pop("claim")():
         return {}, "another interpreter of this process has the native reader"
-    return found, ""
+    return found, "CPython's functions count references" if status else ""
 
 
 def _why_unsupported() -> str:

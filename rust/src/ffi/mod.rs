@@ -56,7 +56,7 @@ mod shared;
 
 /// The version of this ABI. Increment it with every change to a function, a struct or a constant in this folder. Python compares it when it
 /// loads the library, because an editable install may leave an old library behind.
-pub const CW_ABI_VERSION: u32 = 18;
+pub const CW_ABI_VERSION: u32 = 19;
 
 /// The status of success.
 pub const CW_NOTHING: i32 = 0;
@@ -106,32 +106,29 @@ pub extern "C" fn cw_abi_version() -> u32 {
     CW_ABI_VERSION
 }
 
-/// Adds the functions that Python calls without cffi to the dict at the address `dict` (see `python`). Returns [`CW_ERROR_UNSUPPORTED`] if
-/// the interpreter is not a `CPython` version that the library knows, or if memory runs out. Python must not call the other functions if
-/// `claim()` returns False.
+/// Adds the functions that Python calls without cffi to the dict at the address `dict` (see `python`). Returns 1 if `CPython`'s functions
+/// count references, and 0 if the library counts them itself, which is faster. If `by_functions` is not 0, `CPython`'s functions count them
+/// on every interpreter. Returns [`CW_ERROR_UNSUPPORTED`] if the interpreter is not a `CPython` version that the library knows, or if memory
+/// runs out. Python must not call the other functions if `claim()` returns False.
 ///
 /// # Safety
 ///
 /// `dict` must be the address of a live dict of this process's interpreter. This thread must not hold the interpreter's lock.
 #[no_mangle]
-pub unsafe extern "C" fn cw_python(dict: u64) -> i32 {
+pub unsafe extern "C" fn cw_python(dict: u64, by_functions: u32) -> i32 {
     guard(|| {
         #[cfg(all(
             any(target_os = "linux", target_os = "macos"),
             target_pointer_width = "64"
         ))]
         // SAFETY: the caller guarantees that the dict is alive and that this thread does not hold the lock.
-        let is_known = unsafe { python::install(dict) };
+        let counting = unsafe { python::install(dict, by_functions != 0) };
         #[cfg(not(all(
             any(target_os = "linux", target_os = "macos"),
             target_pointer_width = "64"
         )))]
-        let is_known = dict == 0;
-        if is_known {
-            Ok(CW_NOTHING)
-        } else {
-            Err(CW_ERROR_UNSUPPORTED)
-        }
+        let counting = (dict == 0).then_some(by_functions != 0);
+        counting.map(i32::from).ok_or(CW_ERROR_UNSUPPORTED)
     })
 }
 
@@ -212,6 +209,6 @@ mod tests {
     #[test]
     fn without_an_interpreter_there_are_no_functions_for_python() {
         // SAFETY: without an interpreter, the address is not used.
-        assert_eq!(unsafe { cw_python(8) }, CW_ERROR_UNSUPPORTED);
+        assert_eq!(unsafe { cw_python(8, 0) }, CW_ERROR_UNSUPPORTED);
     }
 }

@@ -19,7 +19,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use self::api::{api, keep_loaded, load, Buffer, Method, Pointer, Size};
+use self::api::{api, keep_loaded, load, Buffer, Counting, Method, Pointer, Size};
 use self::feed::Fall;
 use self::object::{class_of, size, Object, Python, HEADER};
 use crate::typed::{Line, Reader};
@@ -76,20 +76,18 @@ static READER_FUNCTIONS: [Method; 6] = [
     Method::takes_none(c"serve_decode", serve_decode),
 ];
 
-/// Puts the functions into the Python dict at the address `dict`. Returns false if the interpreter is not a known CPython, or if memory runs
-/// out.
+/// Puts the functions into the Python dict at the address `dict`. Returns whether CPython's functions count references, which `by_functions`
+/// asks for; `None` if the interpreter is not a known CPython, or if memory runs out.
 ///
 /// # Safety
 ///
 /// `dict` must be the address of a live dict of the interpreter of this process. This thread must not hold the interpreter's lock.
-pub unsafe fn install(dict: u64) -> bool {
+pub unsafe fn install(dict: u64, by_functions: bool) -> Option<bool> {
     // SAFETY: the lock is taken first. cffi has released it for this call.
     unsafe {
-        let Some(_lock) = api::lock() else {
-            return false;
-        };
-        if !(load() && keep_loaded()) {
-            return false;
+        let _lock = api::lock()?;
+        if !(load(by_functions) && keep_loaded()) {
+            return None;
         }
         #[allow(clippy::cast_possible_truncation)] // An address has 64 bits here.
         let dict = dict as usize as Pointer;
@@ -103,7 +101,7 @@ pub unsafe fn install(dict: u64) -> bool {
         if !are_set {
             (api().PyErr_Clear)();
         }
-        are_set
+        are_set.then(|| api().counting == Counting::Functions)
     }
 }
 
