@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 import claude_wire
 import peers
 import workloads
-from conftest import Contest
+from conftest import Contest, takes_own_time
 from floor import floor
 from test_decode import aligned, by_hand, feeding
 from test_live import each_of
+
+DECODING = Path(__file__).with_name("decoding.py")
 
 
 @pytest.mark.parametrize(
@@ -126,4 +133,54 @@ def test_live_line_of_cjk(contest: Contest) -> None:
         feeding(lines),
         at_most={"msgspec by hand at its best": (each_of(lines, by_hand.decode, 1), None)},
         faster_than=peers.entered(lines, {"claude-agent-sdk": peers.by_agent_sdk, "json.loads (dicts)": peers.by_json}),
+    )
+
+
+@pytest.fixture
+def decoding() -> Iterator[Callable[[str, Path, int], Callable[[], float]]]:
+    """Return a function that starts decoding.py with an engine. The result returns the seconds per line."""
+    with ExitStack() as processes:
+
+        def start(engine: str, path: Path, passes: int) -> Callable[[], float]:
+            command = [sys.executable, str(DECODING), str(path), str(passes)]
+            environment = {**os.environ, "CLAUDE_WIRE_ENGINE": engine}
+            process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            )
+            processes.enter_context(process)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            given, timed = process.stdin, process.stdout
+
+            def seconds() -> float:
+                given.write("\n")
+                return float(timed.readline())
+
+            seconds()  # creates the plans
+            return seconds
+
+        yield start
+
+
+@takes_own_time
+@pytest.mark.parametrize(
+    ("name", "data", "passes"),
+    [("typed", workloads.deltas, workloads.PASSES), ("typed, mixed sessions", workloads.mixed, 1)],
+)
+def test_references_counted_by_functions(
+    contest: Contest,
+    decoding: Callable[[str, Path, int], Callable[[], float]],
+    tmp_path: Path,
+    name: str,
+    data: Callable[[], bytes],
+    passes: int,
+) -> None:
+    """Count references by functions of CPython's stable ABI, as for an interpreter whose layout is unknown."""
+    path = tmp_path / "lines.ndjson"
+    path.write_bytes(data())
+    contest.measured(
+        f"feed, {name}, functions count references",
+        decoding("functions", path, passes),
+        at_most={"the native reader counts them": (decoding("native", path, passes), 1.15)},
+        rounds=None,
     )

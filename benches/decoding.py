@@ -1,0 +1,31 @@
+"""Decode a file again and again: ``decoding.py FILE PASSES``.
+
+For each line of the input, the program feeds the file's bytes ``PASSES`` times to a decoder, in chunks of 64 KiB, and
+prints the seconds per line. A bench runs several of these programs, because the engine is chosen once per process.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import claude_wire
+import workloads
+
+
+def main(path: Path, passes: int) -> None:
+    data = path.read_bytes()
+    chunks = workloads.chunks(data) * passes
+    lines = workloads.count(data) * passes
+
+    for _ in sys.stdin:
+        feed = claude_wire.Decoder().feed
+        start = time.perf_counter()
+        for chunk in chunks:
+            feed(chunk)
+        print((time.perf_counter() - start) / lines, flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
