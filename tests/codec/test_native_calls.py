@@ -243,6 +243,21 @@ print(Feeder().feed("taken"))
     assert run.stdout.split() == ["refused", "refused", "taken"]
 
 
+def test_only_a_slot_of_the_class_holds_its_keys_without_a_field() -> None:
+    program = """
+from claude_wire.native.functions import functions
+change_plan, *_ = functions()["new_reader"]()
+for slot in range(4):
+    try:
+        print(change_plan((1, 1, (), ((0, (object, 3, b"", (), slot)),), (), (), None)))
+    except SystemError:
+        print("refused")
+"""
+    environment = {**os.environ, ENGINE_VARIABLE: "native"}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    assert (run.stdout.split(), run.stderr) == (["refused", "refused", "True", "refused"], "")
+
+
 def test_a_decoder_takes_no_other_capsule_for_its_feeder() -> None:
     decoder = Decoder()
     decoder._feeder = vars(datetime)["datetime_CAPI"]
