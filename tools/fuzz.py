@@ -29,6 +29,17 @@ TARGETS = sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
 OPTIONS = {"columns": 2, "filter": 3, "scan": 1, "stream": 4, "typed": 1}
 assert sorted(OPTIONS) == TARGETS, f"OPTIONS must name the targets: {TARGETS}"
 SEEDS = 60
+#: Lines of the small plan that the target ``typed`` reads by (``rust/src/typed/plain.rs``).
+TYPED = [
+    b'{"type":"event","event":{"type":"delta","text":"one","index":0},"session_id":"s"}',
+    b'{"type":"event","event":{"type":"delta","text":"\\u0061\\ud83d\\ude00\\"\\\\\\/\\b\\f\\n\\r\\t","index":0,"new":[1]},"session_id":null}',
+    b'{"session_id":"s","event":{"seconds":5,"type":"stop"},"type":"event","a":1.5}',
+    b'{"type":"event","event":{"type":"new"},"a_key_that_has_more_than_thirty_two_bytes":"x"}',
+    b'{"type":"system","subtype":"init","tools":["one",null],"more":{"key":[{"a":"one"},{"b":{}}],"n":1}}',
+    b'{"more":"one","tools":null,"subtype":"init","type":"system"}',
+    b'{"type":"node","done":true,"cost":1,"parts":[{"type":"delta","text":"one"},{"type":"stop"}],"counts":{"a":1}}',
+    b'{"type":"node","parent":{"cost":0.5,"parent":{"done":null,"parent":null},"counts":{}},"counts":{"a":1,"b":2}}',
+]
 
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
@@ -84,6 +95,8 @@ def seed_inputs() -> Iterator[bytes]:
         order, style = rng.choice(["cli", "session", "shuffled"]), rng.choice(["compact", "python"])
         stream = traffic(seed, lines=30, text="mixed", order=order, style=style, deltas_only=seed % 2 == 0)
         yield b"\n".join([line for line in stream.split(b"\n") if len(line) < 500][:8]) + b"\n"
+    for line in TYPED:
+        yield b"\n".join([line, line.replace(b"one", b"two"), rng.choice(TYPED), line]) + b"\n"
 
 
 def start(

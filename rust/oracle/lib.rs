@@ -129,6 +129,14 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// Returns all values, as tokens, that a key has in the line's object (`""`) or in the object under a key such as `event`. There are several
+/// if the key repeats. Returns none if it is unclear which object is meant.
+pub fn values<'a>(line: &'a [u8], object: &'static str, key: &str) -> Vec<&'a [u8]> {
+    let values =
+        Walk::of(line).and_then(|mut walk| walk.members.remove(&(object, Some(key.into()))));
+    values.unwrap_or_default()
+}
+
 /// Returns the decoded bytes of a quoted string; `None` if an escape is invalid. Half of a surrogate pair is allowed.
 pub fn decoded(quoted: &[u8]) -> Option<Vec<u8>> {
     serde_json::from_slice(quoted).ok().map(ByteBuf::into_vec)

@@ -1,11 +1,12 @@
-//! A builder that makes values of the enum [`Plain`] instead of Python's objects, and a reader with a small plan, for the tests and the
-//! fuzzer.
+//! A builder that makes values of the enum [`Plain`] instead of Python's objects, a reader with a small plan, and a model of this reader,
+//! for the tests and the fuzzer.
 
 use std::rc::Rc;
 use std::vec::Drain;
 
 use serde_json::{json, Value as Json};
 
+use crate::oracle;
 use crate::simd::Key;
 use crate::typed::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top, ANY, EXTRA};
 use crate::typed::{Builder, Reader};
@@ -30,7 +31,8 @@ impl Plain {
         }
     }
 
-    /// Returns the value as JSON. A record becomes `{"class": …, "slots": […]}`.
+    /// Returns the value as JSON. A record becomes `{"class": …, "slots": […]}`, and an object with an unknown tag
+    /// `{"class": …, "reason": …, "pairs": {…}}`.
     pub fn json(&self) -> Json {
         let object = |pairs: &[(String, Plain)]| {
             Json::Object(
@@ -43,7 +45,10 @@ impl Plain {
         match self {
             Plain::Json(json) => json.clone(),
             Plain::List(items) => Json::Array(items.iter().map(Plain::json).collect()),
-            Plain::Dict(pairs) | Plain::Unknown(_, _, pairs) => object(pairs),
+            Plain::Dict(pairs) => object(pairs),
+            Plain::Unknown(class, reason, pairs) => {
+                json!({ "class": class, "reason": reason, "pairs": object(pairs) })
+            }
             Plain::Record(class, slots) => {
                 json!({ "class": class, "slots": slots.iter().map(Plain::json).collect::<Vec<_>>() })
             }
@@ -218,7 +223,8 @@ pub const EVENT: usize = 0;
 pub const DELTA: usize = 1;
 pub const STOP: usize = 2;
 pub const INIT: usize = 3;
-pub const LATER: usize = 4;
+pub const NODE: usize = 4;
+pub const LATER: usize = 5;
 
 pub fn kind(may_be: u32) -> Kind<Plain> {
     Kind {
@@ -239,8 +245,8 @@ pub fn field(key: &str, kind: Option<usize>, slot: usize) -> Field {
     Field::new(Key::new(key.as_bytes()), kind, slot)
 }
 
-/// Returns a reader of three kinds of lines: type `event` with an object `delta` or `stop` under the key `event`, type `system` with
-/// subtype `init`, and type `later`, whose fields are not in the plan.
+/// Returns a reader of four kinds of lines: type `event` with an object `delta` or `stop` under the key `event`, type `system` with
+/// subtype `init`, type `node`, and type `later`, whose fields are not in the plan.
 #[allow(clippy::too_many_lines)] // The function is a table.
 pub fn reader() -> Reader<Values> {
     let mut reader = Reader::new(Values::default());
@@ -270,6 +276,20 @@ pub fn reader() -> Reader<Values> {
         let subtype = add_kind(Kind {
             words: vec![(b"init".to_vec(), word("init"))],
             ..kind(may_be::WORD)
+        });
+        let flag = add_kind(kind(may_be::BOOL | may_be::NULL));
+        let number = add_kind(kind(may_be::INT | may_be::FLOAT));
+        let counts = add_kind(Kind {
+            item: whole,
+            ..kind(may_be::DICT)
+        });
+        let parts = add_kind(Kind {
+            item: events,
+            ..kind(may_be::LIST)
+        });
+        let node = add_kind(Kind {
+            classes: vec![member(NODE, "node")],
+            ..kind(may_be::RECORD | may_be::NULL)
         });
         let mut add =
             |class: &'static str, slots: usize, tag: &str, required: u128, fields: Vec<Field>| {
@@ -325,6 +345,20 @@ pub fn reader() -> Reader<Values> {
                 field("type", None, 0),
             ],
         );
+        add(
+            "Node",
+            5,
+            "node",
+            0,
+            vec![
+                field("done", Some(flag), 0),
+                field("cost", Some(number), 1),
+                field("parts", Some(parts), 2),
+                field("counts", Some(counts), 3),
+                field("parent", Some(node), 4),
+                field("type", None, 0),
+            ],
+        );
         plan.classes.push(Class::Unplanned);
         let top = |tag: &str, subtype: Option<&str>, class| Top {
             tag: tag.into(),
@@ -334,6 +368,7 @@ pub fn reader() -> Reader<Values> {
         plan.tops = vec![
             top("event", None, EVENT),
             top("system", Some("init"), INIT),
+            top("node", None, NODE),
             top("later", None, LATER),
         ];
         plan.unknown = Some((
@@ -343,4 +378,99 @@ pub fn reader() -> Reader<Values> {
         ));
     });
     reader
+}
+
+/// Asserts that [`reader`] may make this message from this line.
+pub fn require_model(line: &[u8], message: &Plain) {
+    let json: Json = serde_json::from_slice(line).expect("it is JSON");
+    assert_eq!(message.json(), model("line", &json));
+    // Other keys may repeat, and the last value counts, as in serde's value.
+    let tags = match json["type"].as_str() {
+        Some("event") => &[("", "type"), ("event", "type")][..],
+        Some("system") => &[("", "type"), ("", "subtype")],
+        _ => &[("", "type")],
+    };
+    for (object, key) in tags {
+        assert!(
+            oracle::values(line.trim_ascii_end(), object, key).len() < 2,
+            "{key} repeats"
+        );
+    }
+}
+
+/// The model of [`reader`]: returns what it must make of a value of the type `of`, in the form of [`Plain::json`]. Panics if the reader must
+/// refuse the value. `json` is serde's value of the same bytes.
+fn model(of: &str, json: &Json) -> Json {
+    let tag = |key: &str| json[key].as_str().expect("a tag is a string");
+    let record = |class, fields: &[_]| model_record(class, fields, json);
+    let unknown = |class, reason| json!({ "class": class, "reason": reason, "pairs": json });
+    match (of, json) {
+        ("any", _)
+        | ("text", Json::Null | Json::String(_))
+        | ("flag", Json::Null | Json::Bool(_))
+        | ("number", Json::Number(_))
+        | ("node", Json::Null) => json.clone(),
+        ("whole", Json::Number(number)) if number.is_i64() => json.clone(),
+        ("float", Json::Number(number)) => json!(number.as_f64()),
+        ("texts", Json::Null) => Json::Null,
+        ("texts", Json::Array(items)) => items.iter().map(|item| model("text", item)).collect(),
+        ("events", Json::Array(items)) => items.iter().map(|item| model("event", item)).collect(),
+        ("counts", Json::Object(pairs)) => pairs
+            .iter()
+            .map(|(key, value)| (key.clone(), model("whole", value)))
+            .collect(),
+        ("event", Json::Object(_)) => match tag("type") {
+            "delta" => record("Delta", &[("text", "text"), ("index", "whole")]),
+            "stop" => record("Stop", &[("seconds", "float")]),
+            _ => unknown("UnknownEvent", "unknown type"),
+        },
+        ("node", Json::Object(pairs)) if pairs.get("type").is_none_or(|tag| tag == "node") => {
+            record(
+                "Node",
+                &[
+                    ("done", "flag"),
+                    ("cost", "number"),
+                    ("parts", "events"),
+                    ("counts", "counts"),
+                    ("parent", "node"),
+                ],
+            )
+        }
+        ("line", Json::Object(_)) => match tag("type") {
+            "event" => record(
+                "Event",
+                &[
+                    ("event", "event"),
+                    ("session_id", "text"),
+                    ("a_key_that_has_more_than_thirty_two_bytes", "text"),
+                ],
+            ),
+            "system" if tag("subtype") == "init" => record(
+                "Init",
+                &[("subtype", "text"), ("tools", "texts"), ("more", "any")],
+            ),
+            "system" => unknown("UnknownMessage", "unknown subtype"),
+            "node" => model("node", json),
+            "later" => panic!("the class is not planned"),
+            _ => unknown("UnknownMessage", "unknown type"),
+        },
+        _ => panic!("no {of}: {json}"),
+    }
+}
+
+/// Returns the model of a record: the value of each field, `"default"` for a field without a key, and the other keys.
+fn model_record(class: &str, fields: &[(&str, &str)], json: &Json) -> Json {
+    let mut others = json.as_object().cloned().unwrap_or_default();
+    others.remove("type");
+    let value = |(key, of): &(&str, &str)| match others.remove(*key) {
+        Some(value) => model(of, &value),
+        None => json!("default"),
+    };
+    let mut slots: Vec<Json> = fields.iter().map(value).collect();
+    slots.push(if others.is_empty() {
+        Json::Null
+    } else {
+        Json::Object(others)
+    });
+    json!({ "class": class, "slots": slots })
 }
