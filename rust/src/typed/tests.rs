@@ -708,6 +708,19 @@ fn similar_lines_get_their_own_strings() {
 }
 
 #[test]
+fn short_strings_and_keys_in_the_same_slot_are_told_apart() {
+    // There are more strings and keys than slots.
+    let words: Vec<String> = (0..5_000)
+        .map(|number| format!("\"word {number:04}\""))
+        .collect();
+    let pairs: Vec<String> = words.iter().map(|key| format!("{key}:[{key}]")).collect();
+    let (tools, more) = (words.join(","), pairs.join(","));
+    message(&format!(
+        r#"{{"type":"system","subtype":"init","tools":[{tools}],"more":{{{more}}}}}"#
+    ));
+}
+
+#[test]
 fn similar_dicts_get_their_own_strings() {
     let mut reader = Reader::new(Values::default());
     let lines: Vec<String> = (0..200)
