@@ -333,13 +333,15 @@ fn an_object_without_a_class_is_unknown() {
             Rc::new(vec![(key.into(), word(value))]),
         )
     };
-    assert_eq!(
-        one(r#"{"type":"news"}"#),
-        Line::Message(
-            unknown("UnknownMessage", "unknown type", "type", "news"),
-            true
-        )
-    );
+    for news in ["news", &"news".repeat(100)] {
+        assert_eq!(
+            one(&format!(r#"{{"type":"{news}"}}"#)),
+            Line::Message(
+                unknown("UnknownMessage", "unknown type", "type", news),
+                true
+            )
+        );
+    }
     let event = record(
         "Event",
         vec![
@@ -375,6 +377,8 @@ fn unusual_lines_fall_through() {
         r#"{"type":"event","event":null}"#,
         r#"{"type":"event","event":{"type":"delta"}}"#,
         r#"{"type":"event","event":{"type":"delta","text":1}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":{}}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":[]}}"#,
         r#"{"type":"event","event":{"type":"delta","text":"a","text":"b"}}"#,
         r#"{"type":"event","event":{"type":"delta","text":"a","text":"index":1}}"#,
         r#"{"type":"event","type":"event","event":{"type":"stop"}}"#,
