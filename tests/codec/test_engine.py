@@ -91,6 +91,20 @@ def test_recordings_are_the_same_one_after_another(native: Engine) -> None:
         require_same(load(name).stdout, native, 64 * 1024)
 
 
+@each("name", names(), str)
+def test_recordings_are_the_same_byte_by_byte_or_in_pieces_of_odd_sizes(name: str, native: Engine) -> None:
+    for data in load(name).stdout, load(name).stdin:
+        whole = decoder(Engine(MESSAGES, {}))
+        expected = fed(whole, data, 64 * 1024)
+        for size in (1,) if len(data) < 60_000 else (61, 257, 4093):
+            natively = decoder(native)
+            found = fed(natively, data, size)
+            assert len(found) == len(expected), size
+            assert all(map(are_same, found, expected)), size
+            assert natively.stats == whole.stats, size
+    assert not native.why_not
+
+
 def test_most_recorded_lines_are_read_natively(native: Engine) -> None:
     lines = []
     for name in names():
