@@ -434,6 +434,49 @@ def test_no_reference_is_lost_or_kept(name: str) -> None:
     assert abs(sys.getrefcount(None) - none) < 300
 
 
+RESULT = (
+    b'{"type":"result","subtype":"success","is_error":false,"result":"text %d","num_turns":1,"duration_ms":2,'
+    b'"duration_api_ms":1,"total_cost_usd":0.5,"session_id":"s","uuid":"u","usage":{"input_tokens":1},"new":[1,{}]}\n'
+)
+TOOL_RESULT = (
+    b'{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":'
+    b'[{"type":"text","text":"a text"}],"is_error":false}]},"parent_tool_use_id":null,"session_id":"s","uuid":"u"}\n'
+)
+#: A line of each kind. In the place of ``%d`` stands a number.
+OF_EACH_KIND = {
+    "message": ASSISTANT.replace(b'"ls"', b'"ls %d"'),
+    "delta": DELTA % (b"a text", b"%d"),
+    "result": RESULT,
+    "tool result": TOOL_RESULT,
+    "unknown": b'{"type":"later","of":[{"two":2},"%d"],"session_id":"s"}\n',
+    "unknown block": ASSISTANT.replace(b'"tool_use"', b'"later"').replace(b'"t"', b'"%d"'),
+    "refused": b'{"type":"keep_alive","uuid":7,"x":%d}\n',
+    "lone surrogate": rb'{"type":"keep_alive","x":"\ud83d%d"}' + b"\n",
+    "invalid": b'{"type":"keep_alive",%d}\n',
+}
+
+
+@pytest.mark.skipif(not hasattr(sys, "gettotalrefcount"), reason="only a debug build of Python counts all references")
+@pytest.mark.skipif(
+    os.environ.get(ENGINE_VARIABLE) != "functions", reason="Python counts all references only in its own functions"
+)
+@pytest.mark.parametrize("kind", OF_EACH_KIND)
+@pytest.mark.parametrize("type_", [Message, dict], ids=["messages", "dicts"])
+def test_blocks_leave_as_many_references_as_before(kind: str, type_: Any) -> None:
+    line = OF_EACH_KIND[kind]
+
+    def count_after(blocks: int) -> int:
+        for number in range(blocks):
+            # Some lines are equal, and some are not: the reader remembers values, and replaces them.
+            Decoder(type_).feed(line.replace(b"%d", b"%d" % (number // 3 % 100)) * 3)
+        gc.collect()
+        return sys.gettotalrefcount()
+
+    # At first, the reader tries in turn which values are worth remembering.
+    before = count_after(12_000)
+    assert abs(count_after(12_000) - before) < 50
+
+
 def test_records_of_lines_that_fall_through_give_their_defaults_back(native: Engine) -> None:
     whole = b'{"type":"stream_event","event":{"type":"ping"},"session_id":"s"}'
     fed(decoder(native), (whole + b"\n") * 3, 64 * 1024)
