@@ -21,6 +21,8 @@ VERSION = "import sys, venv, ensurepip; print(sys.version_info[:2])"
 
 #: Tests of the codec, which are in both lists.
 CODEC = [
+    "codec/test_accepted_values",
+    "codec/test_coalesce",
     "codec/test_decoder",
     "codec/test_decoder_bad_lines",
     "codec/test_decoder_one_line",
@@ -28,6 +30,10 @@ CODEC = [
     "codec/test_encoder",
     "codec/test_engine",
     "codec/test_lines_alone",
+    "codec/test_native_calls",
+    "codec/test_native_writer",
+    "codec/test_only",
+    "codec/test_peek",
 ]
 #: Tests of parts that may differ between versions of Python: recursion, JSON, loading the library, event loops,
 #: processes. They take about a minute on two cores. ``make test`` and ``LOWEST`` test mcp and claude-agent-sdk.
@@ -40,6 +46,7 @@ CHOICE = [
     "promises/test_exports",
     "native/test_framing",
     "codec/test_json_test_suite",
+    "messages/test_extra_fields",
     "native/test_native_handles",
     "process/test_process",
     "process/test_process_end",
