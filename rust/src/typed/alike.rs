@@ -275,8 +275,12 @@ impl<V: Clone, T> Pattern<V, T> {
         if holes.len() > MAX_HOLES || holes.len() == self.holes.len() {
             return None;
         }
-        self.holes = holes;
-        self.make_steps(builder)?;
+        let holes = std::mem::replace(&mut self.holes, holes);
+        let steps = std::mem::take(&mut self.steps);
+        if self.make_steps(builder).is_none() {
+            (self.holes, self.steps) = (holes, steps);
+            return None;
+        }
         self.compare(data, at, texts)
     }
 
@@ -302,7 +306,7 @@ impl<V: Clone, T> Pattern<V, T> {
         stack.pop()
     }
 
-    /// Makes the steps for the current holes.
+    /// Makes the steps for the current holes. If it returns `None`, the steps are incomplete.
     fn make_steps<B: Builder<Value = V, Template = T>>(&mut self, builder: &mut B) -> Option<()> {
         let mut changes: Vec<bool> = (self.records.iter())
             .map(|record| record.is_dict || !record.owned.is_empty())
