@@ -273,8 +273,11 @@ fn class(plan: &mut Plan<(), ()>, tag: &str, keys: &[(&str, usize)]) {
     let start = plan.fields.len();
     let kinds = keys.iter().map(|&(key, kind)| (key, Some(kind)));
     for (slot, (key, kind)) in kinds.chain([("type", None)]).enumerate() {
-        plan.fields
-            .push(Field::new(Key::new(key.as_bytes()), kind, slot));
+        plan.fields.push(Field::new(
+            Key::new(key.as_bytes()).expect("memory"),
+            kind,
+            slot,
+        ));
     }
     plan.classes.push(Class::Planned(Shape {
         class: (),

@@ -17,6 +17,7 @@
 //! functions do not find anything.
 
 use super::{Engine, Level, Operation};
+use crate::fallible::boxed;
 
 /// How many bytes must follow a line in memory, so that whole vectors can be loaded up to its end.
 pub const PAD: usize = 32;
@@ -284,28 +285,34 @@ pub struct Key {
     /// The number of bytes of `"name":`.
     len: u32,
     /// All bytes of `"name":`, if there are more than 32.
-    whole: Option<Box<LongKey>>,
+    /// A vector takes three words. A box around it takes one, so a `Field` fits 64 bytes.
+    whole: Option<Box<[Vec<u8>; 1]>>,
 }
 
-/// `Box<[u8]>` takes two words. A box around it takes one, so a `Field` fits 64 bytes.
-struct LongKey(Box<[u8]>);
-
 impl Key {
-    /// Prepares the key `name`: the bytes between the quotes, still escaped.
+    /// Prepares the key `name`: the bytes between the quotes, still escaped. Returns `None` if memory runs out.
     #[must_use]
     #[allow(clippy::cast_possible_truncation)] // Each half has 16 of the 32 bits, and no key has 4 GiB.
-    pub fn new(name: &[u8]) -> Self {
-        let whole: Vec<u8> = [b"\"", name, b"\":"].concat();
+    pub fn new(name: &[u8]) -> Option<Self> {
+        let mut whole = Vec::new();
+        whole.try_reserve_exact(name.len() + 3).ok()?;
+        for part in [b"\"", name, b"\":"] {
+            whole.extend_from_slice(part);
+        }
         let mut pattern = [0; 2 * WIDTH];
         let part = whole.len().min(2 * WIDTH);
         pattern[..part].copy_from_slice(&whole[..part]);
         let bits: u64 = (1 << part) - 1;
-        Self {
+        Some(Self {
             pattern,
             masks: [bits as u16, (bits >> WIDTH) as u16],
             len: whole.len() as u32,
-            whole: (whole.len() > part).then(|| Box::new(LongKey(whole.into()))),
-        }
+            whole: if whole.len() > part {
+                Some(boxed([whole])?)
+            } else {
+                None
+            },
+        })
     }
 
     /// Returns the bytes between the quotes.
@@ -314,7 +321,7 @@ impl Key {
         let whole = self
             .whole
             .as_ref()
-            .map_or(&self.pattern[..], |whole| &whole.0);
+            .map_or(&self.pattern[..], |whole| &whole[0]);
         &whole[1..self.len as usize - 2]
     }
 
@@ -336,7 +343,7 @@ impl Key {
                 return None;
             }
             if let Some(whole) = &self.whole {
-                if !begins(data, at, &whole.0) {
+                if !begins(data, at, &whole[0]) {
                     return None;
                 }
             }

@@ -21,6 +21,7 @@ use super::plan::{may_be, Class, ClassId, Plan, ANY};
 use super::read::white;
 use super::skip::{find_tag, skip};
 use super::text::{contents, Contents};
+use crate::fallible::{collect, copy, push};
 use crate::simd::{begins, difference, string_end, PAD};
 
 /// The maximum number of patterns in a reader.
@@ -67,10 +68,11 @@ struct Record<V> {
 }
 
 impl<V> Record<V> {
-    fn own(&mut self, slot: usize) {
-        if !self.owned.contains(&slot) {
-            self.owned.push(slot);
+    fn own(&mut self, slot: usize) -> Option<()> {
+        if self.owned.contains(&slot) {
+            return Some(());
         }
+        push(&mut self.owned, slot)
     }
 }
 
@@ -178,7 +180,8 @@ impl<V: Clone, T> Patterns<V, T> {
         wants
     }
 
-    /// Makes a pattern from a line and its message. `class` is the message's class; `None` for a dict.
+    /// Makes a pattern from a line and its message. `class` is the message's class; `None` for a dict. Returns `None` if the line cannot be
+    /// a pattern, or if memory runs out.
     pub fn learn<B: Builder<Value = V, Template = T>>(
         &mut self,
         plan: &Plan<V, B::Class>,
@@ -186,35 +189,36 @@ impl<V: Clone, T> Patterns<V, T> {
         line: &[u8],
         class: Option<ClassId>,
         message: &V,
-    ) {
+    ) -> Option<()> {
         // The program may change the lists and dicts of its message, so the pattern needs copies. The number of their objects has no
         // maximum, because the line of a pattern is short.
-        let template = builder.deep_template(message, usize::MAX);
-        let Some(value) = template.and_then(|it| builder.stamp(&it, &mut Vec::new())) else {
-            return;
-        };
+        let template = builder.deep_template(message, usize::MAX)?;
         let message = Record {
-            value,
+            value: builder.stamp(&template, &mut Vec::new())?,
             holder: None,
             owned: Vec::new(),
             is_dict: false,
         };
         let mut pattern = Pattern {
-            bytes: line.to_vec(),
+            bytes: copy(line)?,
             leaves: Vec::new(),
             holes: Vec::new(),
-            records: vec![message],
+            records: collect([message].into_iter())?,
             steps: Vec::new(),
         };
-        let mut padded = line.to_vec();
-        padded.resize(line.len() + PAD, b'\n');
-        if pattern.walk(plan, builder, &padded, 0, class, 0).is_none()
-            || pattern.make_steps(builder).is_none()
-        {
-            return;
-        }
+        let mut padded = Vec::new();
+        padded.try_reserve_exact(line.len() + PAD).ok()?;
+        padded.extend_from_slice(line);
+        padded.extend_from_slice(&[b'\n'; PAD]);
+        pattern.walk(plan, builder, &padded, 0, class, 0)?;
+        pattern.make_steps(builder)?;
+        // With this room, `compare` pushes the strings of any line without an allocation.
+        self.texts.clear();
+        self.texts.try_reserve(MAX_HOLES).ok()?;
         self.kept.truncate(PATTERNS - 1);
+        self.kept.try_reserve(1).ok()?;
         self.kept.insert(0, pattern);
+        Some(())
     }
 }
 
@@ -265,10 +269,11 @@ impl<V: Clone, T> Pattern<V, T> {
                 .start
                 .checked_sub(from)
                 .filter(|&before| before <= same)?;
-            holes.push(index);
+            push(&mut holes, index)?;
             here = contents(&mut leaf.strings, data, here + before)?.end;
             from = leaf.end;
         }
+        holes.try_reserve(self.holes.len()).ok()?;
         holes.extend_from_slice(&self.holes);
         holes.sort_unstable();
         holes.dedup();
@@ -293,6 +298,7 @@ impl<V: Clone, T> Pattern<V, T> {
         data: &[u8],
         texts: &[Contents],
     ) -> Option<V> {
+        stack.try_reserve(self.steps.len()).ok()?;
         for step in &self.steps {
             let value = match step {
                 Step::Text(index) => {
@@ -308,9 +314,8 @@ impl<V: Clone, T> Pattern<V, T> {
 
     /// Makes the steps for the current holes. If it returns `None`, the steps are incomplete.
     fn make_steps<B: Builder<Value = V, Template = T>>(&mut self, builder: &mut B) -> Option<()> {
-        let mut changes: Vec<bool> = (self.records.iter())
-            .map(|record| record.is_dict || !record.owned.is_empty())
-            .collect();
+        let changes = |record: &Record<V>| record.is_dict || !record.owned.is_empty();
+        let mut changes = collect(self.records.iter().map(changes))?;
         changes[0] = true;
         for &hole in &self.holes {
             changes[self.leaves[hole].record] = true;
@@ -336,29 +341,28 @@ impl<V: Clone, T> Pattern<V, T> {
         for (text, &hole) in self.holes.iter().enumerate() {
             let leaf = &self.leaves[hole];
             if leaf.record == index {
-                self.steps.push(Step::Text(text));
-                slots.push(leaf.slot);
+                push(&mut self.steps, Step::Text(text))?;
+                push(&mut slots, leaf.slot)?;
             }
         }
         let record = &self.records[index];
         for &slot in &record.owned {
             let value = builder.slot(&record.value, slot)?;
-            self.steps
-                .push(Step::Stamp(builder.deep_template(&value, usize::MAX)?));
-            slots.push(slot);
+            let template = builder.deep_template(&value, usize::MAX)?;
+            push(&mut self.steps, Step::Stamp(template))?;
+            push(&mut slots, slot)?;
         }
         for inner in index + 1..self.records.len() {
             match self.records[inner].holder {
                 Some((holder, slot)) if holder == index && changes[inner] => {
                     self.make_steps_of(builder, inner, changes)?;
-                    slots.push(slot);
+                    push(&mut slots, slot)?;
                 }
                 _ => {}
             }
         }
         let template = builder.template(&self.records[index].value, slots)?;
-        self.steps.push(Step::Stamp(template));
-        Some(())
+        push(&mut self.steps, Step::Stamp(template))
     }
 
     /// Finds the strings, lists, dicts and records in the object at `at`, and adds them to the pattern. `class` is `None` for a dict. Returns
@@ -395,21 +399,22 @@ impl<V: Clone, T> Pattern<V, T> {
                         (field.slot(), field.kind().map(|kind| &plan.kinds[kind]))
                     } else {
                         let slot = shape.extra?;
-                        self.records[record].own(slot);
+                        self.records[record].own(slot)?;
                         (slot, None)
                     }
                 }
             };
-            names.push(name);
+            push(&mut names, name)?;
             match (data.get(at)?, kind) {
                 (b'"', Some(kind)) if kind.may_be & (may_be::TEXT | may_be::ANY) != 0 => {
-                    self.leaves.push(Leaf {
+                    let leaf = Leaf {
                         start: at + 1,
                         end: end - 1,
                         record,
                         slot,
                         strings: Strings::default(),
-                    });
+                    };
+                    push(&mut self.leaves, leaf)?;
                 }
                 (b'{', Some(kind)) if shape.is_none() || kind.may_be & may_be::RECORD != 0 => {
                     let class = match kind.classes.as_slice() {
@@ -421,15 +426,16 @@ impl<V: Clone, T> Pattern<V, T> {
                         }
                     };
                     let value = builder.slot(&self.records[record].value, slot)?;
-                    self.records.push(Record {
+                    let inner = Record {
                         value,
                         holder: Some((record, slot)),
                         owned: Vec::new(),
                         is_dict: false,
-                    });
+                    };
+                    push(&mut self.records, inner)?;
                     self.walk(plan, builder, data, at, class, self.records.len() - 1)?;
                 }
-                (b'{' | b'[', Some(_)) => self.records[record].own(slot),
+                (b'{' | b'[', Some(_)) => self.records[record].own(slot)?,
                 _ => {}
             }
             at = white(data, end);

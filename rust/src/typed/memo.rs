@@ -6,8 +6,9 @@
 //! The memory is bounded: each store has a fixed number of entries, a kept string or value has a maximum length, and all objects and arrays
 //! together have at most [`MAX_KEPT`] bytes of JSON. Python's objects take more: an empty list takes 40 times its two bytes of JSON. So a
 //! value that consists of too many objects for its bytes is not kept (see [`max_objects`]). After several misses in a row, the reader looks
-//! up only a few of the field's values.
+//! up only a few of the field's values. If memory runs out, a new value is not kept.
 
+use crate::fallible::boxed;
 use crate::simd::{begins, Key, HASH_FACTOR};
 
 /// The maximum length in bytes of a string that a field keeps.
@@ -123,7 +124,12 @@ impl<V: Clone> Strings<V> {
             return;
         }
         self.patience.miss();
-        let bytes = (self.bytes).get_or_insert_with(|| Box::new([[0; MAX_STRING]; 2]));
+        if self.bytes.is_none() {
+            self.make_room();
+        }
+        let Some(bytes) = &mut self.bytes else {
+            return;
+        };
         let oldest = usize::from(self.oldest % 2);
         bytes[oldest][..string.len()].copy_from_slice(string);
         #[allow(clippy::cast_possible_truncation)] // The length is at most MAX_STRING.
@@ -132,6 +138,12 @@ impl<V: Clone> Strings<V> {
         self.values[oldest] = Some(value.clone());
         self.oldest ^= 1;
     }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        self.bytes = boxed([[0; MAX_STRING]; 2]);
+    }
 }
 
 /// A kept value.
@@ -139,7 +151,7 @@ pub enum Kept<V, T> {
     /// A program cannot change the value: messages share it.
     Shared(V),
     /// Each message gets a copy from the template.
-    Copied(Box<T>),
+    Copied(Box<[T; 1]>),
 }
 
 /// The last object or array of a field.
@@ -238,12 +250,16 @@ impl<V, T> Part<V, T> {
         if !PART.contains(&bytes.len()) || others + bytes.len() > MAX_KEPT {
             return;
         }
-        *kept_bytes = others + bytes.len();
         self.value = None;
         self.is_refused = false;
         self.bytes.clear();
-        self.bytes.shrink_to(2 * bytes.len());
-        self.bytes.extend_from_slice(bytes);
+        if self.bytes.capacity() > 2 * bytes.len() {
+            self.bytes = Vec::new();
+        }
+        if self.bytes.try_reserve(bytes.len()).is_ok() {
+            self.bytes.extend_from_slice(bytes);
+        }
+        *kept_bytes = others + self.bytes.len();
     }
 }
 
@@ -335,10 +351,13 @@ impl<V: Clone, T> Keys<V, T> {
             return Some((known.value.clone(), Some(slot)));
         }
         let value = make()?;
+        let Some(key) = Key::new(name) else {
+            return Some((value, None));
+        };
         let old = std::mem::take(&mut self.parts[slot]);
         *kept_bytes -= old.bytes.len();
         self.slots[slot] = Some(DictKey {
-            key: Key::new(name),
+            key,
             value: value.clone(),
             next: slot,
         });

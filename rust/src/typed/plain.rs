@@ -242,7 +242,7 @@ pub fn word(text: &str) -> Plain {
 }
 
 pub fn field(key: &str, kind: Option<usize>, slot: usize) -> Field {
-    Field::new(Key::new(key.as_bytes()), kind, slot)
+    Field::new(Key::new(key.as_bytes()).expect("memory"), kind, slot)
 }
 
 /// Returns a reader of four kinds of lines: type `event` with an object `delta` or `stop` under the key `event`, type `system` with

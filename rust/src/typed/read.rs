@@ -12,6 +12,7 @@ use super::number::{number, Number};
 use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY, EXTRA, NO_FIELD};
 use super::skip::find_tag;
 use super::text::{remembered, unescape};
+use crate::fallible::boxed;
 use crate::simd::{begins, string_end, PAD};
 
 /// The maximum depth of nested objects and arrays. Deeper lines fall through.
@@ -206,12 +207,18 @@ impl<B: Builder> Reader<B> {
         Some(tail)
     }
 
-    /// Shrinks each buffer to [`KEPT_BYTES`] after an unusually long line.
+    /// Frees each buffer that has more than [`KEPT_BYTES`] after an unusually long line.
     fn give_back(&mut self) {
-        self.tail.shrink_to(KEPT_BYTES);
-        self.scratch.shrink_to(KEPT_BYTES);
-        self.stack
-            .shrink_to(KEPT_BYTES / size_of::<B::Value>().max(1));
+        let give_back = |buffer: &mut Vec<u8>| {
+            if buffer.capacity() > KEPT_BYTES {
+                *buffer = Vec::new();
+            }
+        };
+        give_back(&mut self.tail);
+        give_back(&mut self.scratch);
+        if self.stack.capacity() * size_of::<B::Value>() > KEPT_BYTES {
+            self.stack = Vec::new();
+        }
     }
 
     /// Returns the capacity in bytes of the buffers, and the size in bytes of the remembered objects and arrays.
@@ -276,7 +283,8 @@ impl<B: Builder> Reader<B> {
             if self.patterns.miss(end - at) && is_one {
                 let (plan, line) = (&self.plan, &data[at..end]);
                 let patterns = &mut self.patterns;
-                patterns.learn(plan, &mut self.builder, line, class, &message);
+                // Without a pattern, the next lines are read key by key.
+                let _ = patterns.learn(plan, &mut self.builder, line, class, &message);
             }
             let end = white(data, end);
             if data.get(end) == Some(&b'\n') {
@@ -667,7 +675,7 @@ impl<B: Builder> Reader<B> {
             Found::Same(Kept::Shared(value), end) => return Some((value.clone(), end)),
             Found::Same(Kept::Copied(template), end) => {
                 self.changeable += 1;
-                return Some((builder.stamp(template, stack)?, end));
+                return Some((builder.stamp(&template[0], stack)?, end));
             }
             Found::Again => true,
             Found::Other => false,
@@ -686,7 +694,7 @@ impl<B: Builder> Reader<B> {
             } else {
                 self.builder
                     .deep_template(&value, max_objects(bytes.len()))
-                    .map(|template| Kept::Copied(Box::new(template)))
+                    .and_then(|template| Some(Kept::Copied(boxed([template])?)))
             };
             self.part_at(of).keep(bytes, kept, depth);
         } else {

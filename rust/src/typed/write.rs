@@ -14,6 +14,7 @@
 use std::fmt::Write;
 
 use super::read::MAX_DEPTH;
+use crate::fallible::push;
 use crate::simd::{
     run, Ascii, Engine, Few, Level, Operation, Output, Pen, Plain, Prefix, Words, HASH_FACTOR,
 };
@@ -579,11 +580,15 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         let start = pen.place();
         let pen = self.key(pen, key)?;
         match Few::new(&pen.written()[start..]) {
-            Some(words) if self.new_keys.len() < KEYS => self.new_keys.push(Key {
-                identity,
-                words,
-                kept: Some(self.source.keep(key)),
-            }),
+            Some(words) if self.new_keys.len() < KEYS => {
+                let key = Key {
+                    identity,
+                    words,
+                    kept: Some(self.source.keep(key)),
+                };
+                // Without memory, the key is not stored.
+                let _ = push(self.new_keys, key);
+            }
             _ => {}
         }
         Some(pen)

@@ -10,6 +10,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use super::object::{bytes, Object, Python};
 use super::{int, list, none, number, tuple, State, Work};
+use crate::fallible::push;
 use crate::ffi::buffer::{Lines, BUFFERS};
 use crate::lines::buffer::HEAD_BYTES;
 use crate::lines::place::Place;
@@ -135,9 +136,11 @@ fn fed(messages: &mut Vec<Option<Object>>, falls: &mut Vec<Fall>) -> Option<Fed>
     if falls.is_empty() {
         return Some(Fed::Messages(messages));
     }
-    let falls = falls.drain(..).map(Fall::row);
-    let falls = list(falls.collect::<Option<Vec<_>>>()?)?;
-    Some(Fed::Rest(tuple([messages, falls])?))
+    let mut rows = Vec::new();
+    for fall in falls.drain(..) {
+        push(&mut rows, fall.row()?)?;
+    }
+    Some(Fed::Rest(tuple([messages, list(rows)?])?))
 }
 
 /// Reads the lines that a chunk completes. Returns false if a line was lost because memory ran out.

@@ -12,6 +12,7 @@ use std::ptr::{null_mut, NonNull};
 use std::vec::Drain;
 
 use super::api::{api, Counting, Pointer, Size};
+use crate::fallible::{boxed, collect};
 use crate::simd::Utf8;
 use crate::typed::{Builder, MAX_DEPTH};
 
@@ -180,16 +181,16 @@ struct SlotValue {
 }
 
 impl StructClass {
-    /// `values` has one item per slot. `fields` has the bit of each field (see [`finish`](Builder::finish)), and its slot.
+    /// `values` has one item per slot. `fields` has the bit of each field (see [`finish`](Builder::finish)), and its slot. Returns `None` if
+    /// memory runs out.
     fn new(
         class: Object,
         values: Vec<Option<Object>>,
         fields: impl Iterator<Item = (usize, usize)>,
-    ) -> Self {
-        let image = (values.iter())
-            .map(|value| value.as_ref().map_or(null_mut(), Object::pointer))
-            .collect();
-        let mut bits = vec![None; HEADER + values.len()];
+    ) -> Option<Self> {
+        let address = |value: &Option<Object>| value.as_ref().map_or(null_mut(), Object::pointer);
+        let image = collect(values.iter().map(address))?;
+        let mut bits = collect((0..HEADER + values.len()).map(|_| None))?;
         for (bit, slot) in fields {
             bits[slot] = Some(bit);
         }
@@ -197,24 +198,27 @@ impl StructClass {
         for (value, bit) in values.into_iter().zip(&bits[HEADER..]) {
             let Some(value) = value else { continue };
             let known = (shared.iter()).position(|it| it.value.pointer() == value.pointer());
-            let known = known.unwrap_or_else(|| {
-                shared.push(SlotValue {
+            let known = if let Some(known) = known {
+                known
+            } else {
+                let new = SlotValue {
                     value,
                     slots: 0,
                     fields: [0; 2],
-                });
+                };
+                push(&mut shared, new)?;
                 shared.len() - 1
-            });
+            };
             match bit {
                 Some(bit) => shared[known].fields[bit / 64] |= 1 << (bit % 64),
                 None => shared[known].slots += 1,
             }
         }
-        Self {
+        Some(Self {
             class,
             image,
             shared,
-        }
+        })
     }
 
     /// Returns a new instance that contains the values of `image` but owns no references to them. Call [`count`](Self::count) before other
@@ -359,20 +363,20 @@ impl Classes {
 
 impl Python {
     /// Registers a class of Structs. `defaults` has one item per slot of an instance. `fields` has the bit and the slot of each
-    /// field; see [`finish`](Builder::finish).
+    /// field; see [`finish`](Builder::finish). Returns `None` if memory runs out.
     pub fn class(
         &mut self,
         class: Object,
         defaults: Vec<Option<Object>>,
         fields: impl Iterator<Item = (usize, usize)>,
-    ) -> StructClass {
+    ) -> Option<StructClass> {
         let words = HEADER + defaults.len();
         self.words.add(class.clone(), words);
         StructClass::new(class, defaults, fields)
     }
 
     /// Makes the template for deep copies of `value`. `depth` is the number of lists, dicts and Structs around it. Returns `None` if
-    /// [`left`](Self::left) or memory runs out. But the process aborts if there is no memory for the slots of a Struct.
+    /// [`left`](Self::left) or memory runs out.
     ///
     /// A value nested deeper than the reader's maximum depth is shared. Only a program can have put it there, with
     /// `msgspec.structs.force_setattr`, and such values may form a cycle.
@@ -424,6 +428,7 @@ impl Python {
             };
             self.left = self.left.checked_sub(1)?;
             let (mut values, mut inner) = (Vec::new(), Vec::new());
+            values.try_reserve_exact(words - HEADER).ok()?;
             for slot in HEADER..words {
                 let item = self.slot(value, slot)?;
                 let template = self.deep_template_within(&item, depth + 1)?;
@@ -436,8 +441,8 @@ impl Python {
             if inner.is_empty() {
                 return Some(DeepTemplate::Shared(value.clone()));
             }
-            let class = StructClass::new(Object::borrowed(class), values, empty());
-            Some(DeepTemplate::Struct(Box::new((class, inner))))
+            let class = StructClass::new(Object::borrowed(class), values, empty())?;
+            Some(DeepTemplate::Struct(boxed([(class, inner)])?))
         }
     }
 }
@@ -452,8 +457,10 @@ pub enum DeepTemplate {
     Dict(Object, Vec<(Object, DeepTemplate)>),
     /// A Struct's class, and the templates of the values that are copied, by slot. These slots are empty in the class's `image`, so that a
     /// copy that fails halfway can be freed. No other code sees the copy before, because the class is not tracked by the collector.
-    Struct(Box<(StructClass, Vec<(usize, DeepTemplate)>)>),
+    Struct(Box<[StructParts; 1]>),
 }
+
+type StructParts = (StructClass, Vec<(usize, DeepTemplate)>);
 
 /// Appends an item; returns `None` if memory runs out. Most vectors of templates have one item, so there is room for only one at first.
 fn push<T>(items: &mut Vec<T>, item: T) -> Option<()> {
@@ -487,7 +494,7 @@ impl DeepTemplate {
                     Some(dict)
                 }
                 Self::Struct(parts) => {
-                    let (class, inner) = &**parts;
+                    let [(class, inner)] = &**parts;
                     let copy = class.instance()?;
                     for (slot, item) in inner {
                         copy.slot(*slot).write(item.copy()?.release());
@@ -699,18 +706,18 @@ impl Builder for Python {
         // SAFETY: as in `slot`. A live record's class is alive.
         unsafe {
             if class == api().PyDict_Type {
-                let keys = slots
-                    .into_iter()
-                    .map(|slot| Some(entry(record, slot)?.0))
-                    .collect::<Option<_>>()?;
+                let mut keys = Vec::new();
+                for slot in slots {
+                    push(&mut keys, entry(record, slot)?.0)?;
+                }
                 return Some(Template::Dict(record.clone(), keys));
             }
             let words = self.words.get(class as usize)?;
-            let mut values = vec![None; words - HEADER];
+            let mut values = collect((HEADER..words).map(|_| None))?;
             for slot in (HEADER..words).filter(|slot| !slots.contains(slot)) {
                 values[slot - HEADER] = Some(self.slot(record, slot)?);
             }
-            let class = StructClass::new(Object::borrowed(class), values, empty());
+            let class = StructClass::new(Object::borrowed(class), values, empty())?;
             Some(Template::Struct(StructTemplate { class, slots }))
         }
     }

@@ -113,7 +113,7 @@ fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
                 None => required |= 1 << index,
             }
         }
-        let key = Key::new(&bytes_at(row, 0)?);
+        let key = Key::new(&bytes_at(row, 0)?)?;
         Some(Field::new(key, kind, slot))
     };
     let fields = rows.iter().enumerate().map(&mut field);
@@ -127,7 +127,7 @@ fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
         .map(|(bit, field)| (bit, field.slot()))
         .chain(extra.map(|slot| (EXTRA, slot)));
     Some(Some((
-        python.class(item(row, 0)?, defaults, slots),
+        python.class(item(row, 0)?, defaults, slots)?,
         bytes_at(row, 2)?,
         fields,
         required,

@@ -14,6 +14,7 @@ use super::plan::{bytes_at, index_at, item};
 use super::{
     body, builtin, bytes_of, read_one, state_of, value_of, with_bytes, with_reader, Feed, FEEDER,
 };
+use crate::fallible::collect;
 
 /// `METH_FASTCALL | METH_KEYWORDS`: CPython passes the arguments in one array, positional arguments first, and the names of the keyword
 /// arguments in a tuple.
@@ -144,8 +145,14 @@ unsafe extern "C" fn feed(
         } else {
             (api().PyTuple_Size)(names)
         };
-        let others = (0..(count + more).unsigned_abs()).map(|index| *arguments.add(index));
-        let given: Vec<Pointer> = std::iter::once(decoder).chain(others).collect();
+        let all = (0..(1 + count + more).unsigned_abs()).map(|index| match index {
+            0 => decoder,
+            _ => *arguments.add(index - 1),
+        });
+        let Some(given) = collect(all) else {
+            (api().PyErr_NoMemory)();
+            return null_mut();
+        };
         let count = 1 + count.unsigned_abs();
         call(&fallback, given.as_ptr(), count, names)
     }
