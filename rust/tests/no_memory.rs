@@ -1,7 +1,8 @@
-//! Tests that a lack of memory never aborts the host: the rescuer continues without losing a byte, and a scan ends with an error.
+//! Tests that a lack of memory never aborts the host: the rescuer continues without losing a byte, a scan ends with an error, and the typed
+//! reader gives a line back.
 //!
-//! This program's allocator refuses memory when a test says so: all or most of the time in the rescuer's threads, and, in a scan's thread,
-//! from a chosen allocation onward. If the library made an allocation that must not fail, the program and the test would abort.
+//! This program's allocator refuses memory when a test says so: all or most of the time in the rescuer's threads, and, in the thread of a
+//! scan or a reader, from a chosen allocation onward. If the library made an allocation that must not fail, the program and the test would abort.
 #![cfg(target_os = "linux")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,10 +11,12 @@ use std::ffi::{c_char, c_int, c_void, CStr};
 use std::fmt::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+use std::vec;
 
 use claude_wire::drain::{Drain, Got, Mode, Shared, CHUNK};
 use claude_wire::ffi::columns::{
@@ -22,7 +25,17 @@ use claude_wire::ffi::columns::{
     cw_sums_add, cw_sums_free, cw_sums_new,
 };
 use claude_wire::ffi::{CW_ERROR_MEMORY, CW_NOTHING};
+use claude_wire::{simd, typed};
+use plain::{reader_of, Plain, Values};
 use rustix::pipe::pipe;
+use typed::{Builder, Line, Reader};
+
+#[allow(dead_code)] // The unit tests use the rest of both modules.
+#[path = "../oracle/lib.rs"]
+mod oracle;
+#[allow(dead_code)]
+#[path = "../src/typed/plain.rs"]
+mod plain;
 
 /// One in this many allocations of a rescuer succeeds: 1 for all of them, 3 for every third, 0 for none.
 static ONE_IN: AtomicU32 = AtomicU32::new(1);
@@ -37,6 +50,8 @@ thread_local! {
     static IS_RESCUER: Cell<bool> = const { Cell::new(false) };
     /// How many allocations of this thread succeed before some are refused, and how many are then refused.
     static LEFT: Cell<(usize, usize)> = const { Cell::new((usize::MAX, 0)) };
+    /// The number of this thread's allocations that are not freed yet.
+    static HELD: Cell<isize> = const { Cell::new(0) };
 }
 
 /// The system's allocator, except that it refuses some allocations.
@@ -70,11 +85,13 @@ unsafe impl GlobalAlloc for Poor {
         if refuses() {
             return std::ptr::null_mut();
         }
+        let _ = HELD.try_with(|held| held.set(held.get() + 1));
         // SAFETY: the caller guarantees a layout of more than 0 bytes, which is what `System.alloc` requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        let _ = HELD.try_with(|held| held.set(held.get() - 1));
         // SAFETY: the caller guarantees that `alloc` returned `at` for this layout, and `alloc` got it from `System`.
         unsafe { System.dealloc(at, layout) }
     }
@@ -555,5 +572,171 @@ fn usage_is_read_and_summed_or_there_is_an_error_wherever_memory_ends() {
         });
         cw_scan_free(scan);
         cw_scan_free(empty);
+    }
+}
+
+/// A value of [`Sparing`]. A clone needs no memory, like a reference to an object of CPython.
+#[derive(Clone, Debug, PartialEq)]
+struct Made(Rc<Plain>);
+
+/// Makes the values of [`Values`]. A value that it makes counts as one allocation: if that is refused, there is no value.
+struct Sparing(Values);
+
+/// Calls `run`, and refuses no allocation.
+fn spare<T>(run: impl FnOnce() -> T) -> T {
+    let left = LEFT.replace((usize::MAX, 0));
+    let result = run();
+    LEFT.set(left);
+    result
+}
+
+fn make<T>(run: impl FnOnce() -> Option<T>) -> Option<T> {
+    (!refuses()).then(|| spare(run))?
+}
+
+fn make_value(run: impl FnOnce() -> Option<Plain>) -> Option<Made> {
+    make(|| Some(Made(Rc::new(run()?))))
+}
+
+fn plain<'a>(values: impl Iterator<Item = &'a Made>) -> Vec<Plain> {
+    values.map(|value| Plain::clone(&value.0)).collect()
+}
+
+impl Builder for Sparing {
+    type Value = Made;
+    type Class = <Values as Builder>::Class;
+    type Record = <Values as Builder>::Record;
+    type Template = <Values as Builder>::Template;
+
+    fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Made> {
+        make_value(|| self.0.text(bytes, is_ascii))
+    }
+    fn int(&mut self, value: i64) -> Option<Made> {
+        make_value(|| self.0.int(value))
+    }
+    fn float(&mut self, value: f64) -> Option<Made> {
+        make_value(|| self.0.float(value))
+    }
+    fn null(&mut self) -> Made {
+        spare(|| Made(Rc::new(self.0.null())))
+    }
+    fn bool(&mut self, value: bool) -> Made {
+        spare(|| Made(Rc::new(self.0.bool(value))))
+    }
+    fn list(&mut self, items: vec::Drain<'_, Made>) -> Option<Made> {
+        make_value(|| self.0.list(plain(items.as_slice().iter()).drain(..)))
+    }
+    fn dict(&mut self, pairs: vec::Drain<'_, Made>) -> Option<Made> {
+        make_value(|| self.0.dict(plain(pairs.as_slice().iter()).drain(..)))
+    }
+    fn unknown(&mut self, kind: &Made, reason: &Made, pairs: vec::Drain<'_, Made>) -> Option<Made> {
+        let pairs = || plain(pairs.as_slice().iter());
+        make_value(|| self.0.unknown(&kind.0, &reason.0, pairs().drain(..)))
+    }
+    fn begin(&mut self, class: &Self::Class) -> Option<Self::Record> {
+        make(|| self.0.begin(class))
+    }
+    fn set(&mut self, record: &mut Self::Record, slot: usize, value: Made) {
+        spare(|| self.0.set(record, slot, Plain::clone(&value.0)));
+    }
+    fn finish(&mut self, class: &Self::Class, record: Self::Record, set: [u64; 2]) -> Made {
+        spare(|| Made(Rc::new(self.0.finish(class, record, set))))
+    }
+    fn slot(&mut self, record: &Made, slot: usize) -> Option<Made> {
+        spare(|| Some(Made(Rc::new(self.0.slot(&record.0, slot)?))))
+    }
+    fn template(&mut self, record: &Made, slots: Vec<usize>) -> Option<Self::Template> {
+        make(|| self.0.template(&record.0, slots))
+    }
+    fn stamp(&mut self, template: &Self::Template, values: &mut Vec<Made>) -> Option<Made> {
+        make_value(|| {
+            let mut all = plain(values.iter());
+            let value = self.0.stamp(template, &mut all)?;
+            values.truncate(all.len());
+            Some(value)
+        })
+    }
+    fn deep_template(&mut self, value: &Made, max_objects: usize) -> Option<Self::Template> {
+        make(|| self.0.deep_template(&value.0, max_objects))
+    }
+}
+
+/// Returns lines with everything that the reader remembers: strings, keys, lists, dicts, records, and lines that are alike. Also returns
+/// lines with escapes, unknown tags, more items than the stack has room for at first, and a line after which buffers are given back.
+fn typed_lines() -> Vec<String> {
+    let mut lines = Vec::new();
+    for number in 0..6 {
+        lines.push(format!(
+            r#"{{"type":"event","event":{{"type":"delta","text":"text {number}"}},"session_id":"s{}","of":["b"]}}"#,
+            number % 2
+        ));
+    }
+    for number in 0..4 {
+        lines.push(format!(
+            r#"{{"type":"event","event":{{"type":"delta","text":"a\n{number}","index":{number}}},"more":{{"a key of 31 bytes, a long one..":[1,{{"b":[2]}}],"list":["a list of strings","d"]}}}}"#
+        ));
+        lines.push(format!(
+            r#"{{"session_id":"a","n":{number},"event":{{"type":"stop","seconds":1.5,"of":true}},"type":"event"}}"#
+        ));
+    }
+    for number in 0..3 {
+        lines.push(format!(
+            r#"{{"type":"system","subtype":"init","tools":["Read","Write",null],"more":{{"n":{number},"of":[{{}}]}}}}"#
+        ));
+        lines.push(format!(
+            r#"{{"type":"new","n":{number},"of":[{{"a":null}}]}}"#
+        ));
+        lines.push(format!(
+            r#"{{"type":"event","event":{{"type":"new","n":{number}}},"session_id":"\u00e9"}}"#
+        ));
+    }
+    let (long, many) = ("long ".repeat(14_000), "null,".repeat(100));
+    lines.push(format!(
+        r#"{{"type":"new","of":"\u00e9{long}","many":[{many}{{}}]}}"#
+    ));
+    lines
+}
+
+/// Reads all lines as one block, and then one by one.
+fn read_lines(reader: &mut Reader<Sparing>, lines: &[String], block: &[u8]) -> Vec<Line<Made>> {
+    let mut found = spare(|| Vec::with_capacity(2 * lines.len()));
+    reader.block(block, block.len(), |line, _, _| found.push(line));
+    for line in lines {
+        found.push(reader.one(line.as_bytes()));
+    }
+    found
+}
+
+#[test]
+fn a_reader_without_memory_gives_lines_back_and_reads_the_others_rightly() {
+    let lines = typed_lines();
+    let block = lines.join("\n") + "\n";
+    let new = || reader_of(Sparing(Values::default()), |value| Made(Rc::new(value)));
+    let read = |reader: &mut _| read_lines(reader, &lines, block.as_bytes());
+    let expected = read(&mut new());
+    assert!(!expected.contains(&Line::FallsThrough));
+    for refusals in [1, usize::MAX] {
+        let mut given_back = 0;
+        for left in 0.. {
+            let held = HELD.get();
+            let mut reader = new();
+            LEFT.set((left, refusals));
+            let found = read(&mut reader);
+            let (_, rest) = LEFT.replace((usize::MAX, 0));
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!(found == expected || *found == Line::FallsThrough, "{left}");
+            }
+            given_back += usize::from(found.contains(&Line::FallsThrough));
+            assert!(
+                read(&mut reader) == expected,
+                "{left}: the same lines with memory"
+            );
+            drop((found, reader));
+            assert_eq!(HELD.get(), held, "{left}: allocations that are not freed");
+            if rest == refusals {
+                assert!(left > 400 && given_back > 300, "{left} {given_back}");
+                break;
+            }
+        }
     }
 }

@@ -226,7 +226,7 @@ pub const INIT: usize = 3;
 pub const NODE: usize = 4;
 pub const LATER: usize = 5;
 
-pub fn kind(may_be: u32) -> Kind<Plain> {
+pub fn kind<V>(may_be: u32) -> Kind<V> {
     Kind {
         may_be,
         item: ANY,
@@ -247,10 +247,19 @@ pub fn field(key: &str, kind: Option<usize>, slot: usize) -> Field {
 
 /// Returns a reader of four kinds of lines: type `event` with an object `delta` or `stop` under the key `event`, type `system` with
 /// subtype `init`, type `node`, and type `later`, whose fields are not in the plan.
-#[allow(clippy::too_many_lines)] // The function is a table.
 pub fn reader() -> Reader<Values> {
-    let mut reader = Reader::new(Values::default());
-    reader.change_plan(|plan: &mut Plan<Plain, (&'static str, usize)>| {
+    reader_of(Values::default(), |value| value)
+}
+
+/// Returns a [`reader`] with another builder. `value` makes the builder's values.
+#[allow(clippy::too_many_lines)] // The function is a table.
+pub fn reader_of<B: Builder<Class = (&'static str, usize)>>(
+    builder: B,
+    value: impl Fn(Plain) -> B::Value,
+) -> Reader<B> {
+    let word = |text: &str| value(word(text));
+    let mut reader = Reader::new(builder);
+    reader.change_plan(|plan: &mut Plan<B::Value, B::Class>| {
         let mut add_kind = |kind| {
             plan.kinds.push(kind);
             plan.kinds.len() - 1
