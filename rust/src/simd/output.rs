@@ -17,6 +17,7 @@ use std::io::Write;
 
 use super::short::{specials, vector, PAD, WIDTH};
 use super::{run, Engine, Level, Operation, MOST_WIDTH};
+use crate::fallible::copy;
 
 /// The room for an integer. The longest integer, `-9223372036854775808`, has 20 bytes.
 const INT_ROOM: usize = 20;
@@ -58,7 +59,6 @@ impl Few {
 }
 
 /// Any number of bytes that are often written, stored like [`Few`] if there are few of them.
-#[derive(Clone)]
 pub struct Words {
     /// The bytes; nothing if there are too many.
     few: Few,
@@ -80,6 +80,15 @@ impl Words {
                 long: words.to_vec(),
             },
         }
+    }
+
+    /// Returns a copy; `None` if memory runs out.
+    #[must_use]
+    pub fn try_clone(&self) -> Option<Self> {
+        Some(Self {
+            few: self.few,
+            long: copy(&self.long)?,
+        })
     }
 
     /// Returns the bytes.

@@ -57,8 +57,10 @@ pub trait Source<'a> {
     fn extra(&self, record: Self::Value, fields: &Self::Fields) -> Option<Self::Value>;
     /// Returns whether all fields of this record are *known*: whether earlier records of its class had them.
     fn is_known(&self, record: Self::Value, fields: &Self::Fields) -> bool;
-    /// Makes the fields of this record known, and returns the indexes of all known fields, in order.
-    fn learn(&self, record: Self::Value, fields: &mut Self::Fields) -> Vec<usize>;
+    /// Returns the indexes of the fields that are known or in this record, in order. Returns `None` if memory runs out.
+    fn known_with(&self, record: Self::Value, fields: &Self::Fields) -> Option<Vec<usize>>;
+    /// Makes these fields known, which [`known_with`](Self::known_with) returned. If memory runs out, returns `None` and changes nothing.
+    fn know(&self, indexes: &[usize], fields: &mut Self::Fields) -> Option<()>;
     /// Returns the value of a field.
     fn field(&self, record: Self::Value, at: &FieldSlot) -> Field<Self::Value>;
     /// Returns the place of the field with this index.
@@ -307,23 +309,30 @@ impl<S, F, K> Writer<S, F, K> {
             return Err(unplanned.map_or(Unwritten::FallsThrough, Unwritten::Wants));
         }
         if let Some((record, shape)) = new {
-            self.learn(record, shape);
+            // Without memory, the next record makes its fields known.
+            let _ = self.learn(record, shape);
         }
         Ok(())
     }
 
-    /// Makes the fields of a record [known](Source::is_known) for the next records with its shape.
+    /// Makes the fields of a record [known](Source::is_known) for the next records with its shape. If memory runs out, returns `None` and
+    /// changes nothing.
     #[cold]
-    fn learn<'a>(&mut self, record: S::Value, shape: usize)
+    fn learn<'a>(&mut self, record: S::Value, shape: usize) -> Option<()>
     where
         S: Source<'a, Fields = F, Kept = K>,
     {
         let shape = &mut self.shapes[shape];
-        let known = self.source.learn(record, &mut shape.fields).into_iter();
-        let place = |index| self.source.place(&shape.fields, index);
-        shape.known = known
-            .map(|index| (place(index), shape.keys[index].clone()))
-            .collect();
+        let indexes = self.source.known_with(record, &shape.fields)?;
+        let mut known = Vec::new();
+        known.try_reserve_exact(indexes.len()).ok()?;
+        for &index in &indexes {
+            let place = self.source.place(&shape.fields, index);
+            known.push((place, shape.keys[index].try_clone()?));
+        }
+        self.source.know(&indexes, &mut shape.fields)?;
+        shape.known = known;
+        Some(())
     }
 
     /// Returns the lines written so far.

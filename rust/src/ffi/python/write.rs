@@ -12,6 +12,7 @@ use super::object::{bytes, class_of, size, Classes, Object, HEADER};
 use super::plan::{bytes_at, index_at, item, items_at};
 use super::public::{call, method};
 use super::{body, bool, builtin, none, tuple};
+use crate::fallible::{collect, push};
 use crate::simd::{Ascii, Words};
 use crate::typed::{Field, FieldSlot, Seen, Shape, Source, Text, Unwritten, Writer};
 
@@ -157,28 +158,31 @@ struct Fields {
 }
 
 impl Fields {
-    /// Returns these fields. No field is known yet.
-    fn new(all: Vec<FieldSlot>, extra: usize, kept: Vec<Object>) -> Self {
+    /// Returns these fields. No field is known yet. Returns `None` if memory runs out.
+    fn new(all: Vec<FieldSlot>, extra: usize, kept: Vec<Object>) -> Option<Self> {
         let mut fields = Self {
             all,
             extra,
             unknown: Vec::new(),
             kept,
         };
-        fields.know(|_| false);
-        fields
+        fields.know(&[])?;
+        Some(fields)
     }
 
-    /// Sets which fields are known.
-    fn know(&mut self, is_known: impl Fn(&FieldSlot) -> bool) {
+    /// Makes the fields with these indexes known, and no others. If memory runs out, returns `None` and changes nothing.
+    fn know(&mut self, indexes: &[usize]) -> Option<()> {
         let extra = FieldSlot {
             slot: self.extra,
             omitted: api()._Py_NoneStruct as usize,
         };
-        let unknown = self.all.iter().copied().filter(|place| !is_known(place));
-        let unknown: Vec<FieldSlot> = unknown.chain([extra]).collect();
+        let mut unknown = Vec::new();
+        unknown.try_reserve_exact(self.all.len() + 1).ok()?;
+        let others = (self.all.iter().enumerate()).filter(|(index, _)| !indexes.contains(index));
+        unknown.extend(others.map(|(_, place)| *place).chain([extra]));
         let four = |some: &[FieldSlot]| [0, 1, 2, 3].map(|index| some[index.min(some.len() - 1)]);
-        self.unknown = unknown.chunks(4).map(four).collect();
+        self.unknown = collect(unknown.chunks(4).map(four))?;
+        Some(())
     }
 }
 
@@ -327,20 +331,22 @@ impl<'a> Source<'a> for Objects {
         fields.unknown.iter().all(|four| differ(four) == 0)
     }
 
-    fn learn(&self, record: Still<'a>, fields: &mut Fields) -> Vec<usize> {
-        let mut known: Vec<usize> = Vec::new();
+    fn known_with(&self, record: Still<'a>, fields: &Fields) -> Option<Vec<usize>> {
+        let mut known = Vec::new();
         let is_unknown = |place: &FieldSlot| {
             let mut unknown = fields.unknown.iter().flatten();
             unknown.any(|other| other.slot == place.slot)
         };
         for (index, place) in fields.all.iter().enumerate() {
             if !is_unknown(place) || !matches!(self.field(record, place), Field::Absent) {
-                known.push(index);
+                push(&mut known, index)?;
             }
         }
-        let slots: Vec<usize> = known.iter().map(|&index| fields.all[index].slot).collect();
-        fields.know(|place| slots.contains(&place.slot));
-        known
+        Some(known)
+    }
+
+    fn know(&self, indexes: &[usize], fields: &mut Fields) -> Option<()> {
+        fields.know(indexes)
     }
 
     #[inline(always)]
@@ -668,7 +674,7 @@ unsafe extern "C" fn add(_: Pointer, argument: Pointer) -> Pointer {
                 });
                 kept.push(omitted);
             }
-            let fields = Fields::new(all, extra, kept);
+            let fields = Fields::new(all, extra, kept)?;
             Some(Shape::new(
                 &bytes_at(&row, 1)?,
                 &bytes_at(&row, 2)?,

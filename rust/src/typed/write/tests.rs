@@ -150,11 +150,21 @@ impl<'a> Source<'a> for Values {
             && others.all(|(slot, (omitted, _))| !is_written(slot.as_ref(), omitted))
     }
 
-    fn learn(&self, record: &'a Plain, fields: &mut Vec<(Json, bool)>) -> Vec<usize> {
-        for (slot, (omitted, is_known)) in slots(record).iter().zip(&mut *fields) {
-            *is_known |= is_written(slot.as_ref(), omitted);
+    fn known_with(&self, record: &'a Plain, fields: &Vec<(Json, bool)>) -> Option<Vec<usize>> {
+        let mut known = Vec::new();
+        for (index, (slot, (omitted, is_known))) in slots(record).iter().zip(fields).enumerate() {
+            if *is_known || is_written(slot.as_ref(), omitted) {
+                known.push(index);
+            }
         }
-        (0..fields.len()).filter(|&index| fields[index].1).collect()
+        Some(known)
+    }
+
+    fn know(&self, indexes: &[usize], fields: &mut Vec<(Json, bool)>) -> Option<()> {
+        for &index in indexes {
+            fields[index].1 = true;
+        }
+        Some(())
     }
 
     fn place(&self, fields: &Vec<(Json, bool)>, index: usize) -> FieldSlot {
