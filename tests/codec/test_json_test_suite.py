@@ -162,11 +162,10 @@ def rows() -> Iterator[tuple[str, dict[str, str]]]:
 INTRODUCTION = """\
 # JSONTestSuite
 
-This page compares how claude_wire, json, orjson and msgspec decode the 318 documents of
-[JSONTestSuite](https://github.com/nst/JSONTestSuite). Each document is a value in an object, `{"x": …}`, because a line
-of the protocol is an object. The standard requires parsers to accept the files `y_` and to refuse the files `n_`; it
-leaves the files `i_` open. A document with a raw line feed is several lines, which are not objects. json accepts `NaN`
-and infinities, and reads numbers out of range as infinities.
+How four libraries decode the 318 documents of [JSONTestSuite](https://github.com/nst/JSONTestSuite), each as a value in
+an object, `{"x": …}`. The standard requires parsers to accept the files `y_` and to refuse `n_`; it leaves `i_` open. A
+document with a raw line feed is several lines, which are not objects. json accepts `NaN` and infinities, and reads
+numbers out of range as infinities.
 """
 
 
