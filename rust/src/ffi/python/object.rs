@@ -12,7 +12,7 @@ use std::ptr::{null_mut, NonNull};
 use std::vec::Drain;
 
 use super::api::{api, Counting, Pointer, Size};
-use crate::fallible::{boxed, collect};
+use crate::fallible::{boxed, collect, push};
 use crate::simd::Utf8;
 use crate::typed::{Builder, MAX_DEPTH};
 
@@ -461,15 +461,6 @@ pub enum DeepTemplate {
 }
 
 type StructParts = (StructClass, Vec<(usize, DeepTemplate)>);
-
-/// Appends an item; returns `None` if memory runs out. Most vectors of templates have one item, so there is room for only one at first.
-fn push<T>(items: &mut Vec<T>, item: T) -> Option<()> {
-    if items.len() == items.capacity() {
-        items.try_reserve_exact(items.len().max(1)).ok()?;
-    }
-    items.push(item);
-    Some(())
-}
 
 impl DeepTemplate {
     /// Makes a copy. Returns `None` if memory runs out.
