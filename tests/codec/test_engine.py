@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import gc
 import importlib.metadata
 import itertools
 import json
 import logging
+import mmap
 import os
 import random
 import subprocess
@@ -1102,6 +1104,36 @@ def require_same_in(mode: str, chunks: list[bytes], engines: dict[Any, Engine]) 
     assert not engines[type_].why_not
 
 
+@pytest.mark.parametrize("second", ['"x"', "1", "[]", '{"b":"x"}', '{"b":{"c":1}}'])
+def test_the_values_of_a_repeated_key_are_told_apart(second: str) -> None:
+    # The dict has only the second value, in which the reader must not search for the objects of the first.
+    decoder = decoder_in(dict, Engine(None, functions()), {})
+    lines = [f'{{"a":{{"b":{{"c":"{number}"}}}},"a":{second}}}' for number in range(50)]
+    assert decoder.feed(block(*(line.encode() for line in lines))) == [json.loads(line) for line in lines]
+
+
+def at_the_end_of_memory(data: bytes) -> memoryview:
+    """Return a copy of some bytes. The process is killed if it reads a byte after them."""
+    size = -(-len(data) // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, size + mmap.PAGESIZE)
+    end = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + size
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(end), mmap.PAGESIZE, 0) == 0
+    memory[size - len(data) : size] = data
+    return memoryview(memory)[size - len(data) : size]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs mprotect")
+@every_mode
+def test_no_byte_after_a_chunk_is_read(mode: str, engines: dict[Any, Engine]) -> None:
+    type_, options = MODES[mode]
+    decoder = decoder_in(type_, engines[type_], options)
+    for seed in range(3):
+        rng = random.Random(seed)
+        stream = block(*some_lines(rng, set()))
+        for chunk in cut(stream, *(rng.randrange(1, 5_000) for _ in range(100))):
+            decoder.feed(at_the_end_of_memory(chunk))
+
+
 def place_of(message: Any) -> Any:
     return (message.offset, message.line_number, message.raw) if isinstance(message, InvalidLine) else None
 
@@ -1170,6 +1202,7 @@ def test_mutated_lines(mode: str, engines: dict[Any, Engine]) -> None:
     for seed in range(SEEDS):
         rng = random.Random(seed)
         stream = block(*some_lines(rng, mutations))
+        engines = {**engines, dict: Engine(None, functions())}  # a new engine tries more lines as patterns
         require_same_in(mode, cut(stream, *(rng.randrange(1, 20_000) for _ in range(7))), engines)
     assert len(mutations) >= MUTATED_LINES
     # Most mutations make no message of a known class. The native reader must refuse these lines, and read the others.

@@ -366,7 +366,8 @@ impl<V: Clone, T> Pattern<V, T> {
     }
 
     /// Finds the strings, lists, dicts and records in the object at `at`, and adds them to the pattern. `class` is `None` for a dict. Returns
-    /// `None` if the object cannot be part of a pattern, for example because a dict has the same key twice.
+    /// `None` if the object cannot be part of a pattern, for example because a dict has the same key twice. Until the second key is found, the
+    /// value of the record may be another than the object's.
     fn walk<B: Builder<Value = V, Template = T>>(
         &mut self,
         plan: &Plan<V, B::Class>,

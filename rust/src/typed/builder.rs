@@ -43,8 +43,8 @@ pub trait Builder {
     /// exactly if [`set`](Self::set) was called for the field's slot. The tag's bit does not matter. A wrong bit makes reference counts
     /// wrong. The other slots get the defaults of the class.
     fn finish(&mut self, class: &Self::Class, record: Self::Record, set: [u64; 2]) -> Self::Value;
-    /// Returns the value in a record's slot, or the value of a dict's key with this index. Returns `None` if there is no value, because a
-    /// program can empty a slot.
+    /// Returns the value in a record's slot, or the value of a dict's key with this index. Returns `None` if there is no value: `record` may
+    /// be another value, and a program can empty a slot.
     fn slot(&mut self, record: &Self::Value, slot: usize) -> Option<Self::Value>;
     /// Makes a template from a record or dict. Its copies share all values except those in `slots`.
     fn template(&mut self, record: &Self::Value, slots: Vec<usize>) -> Option<Self::Template>;

@@ -148,9 +148,9 @@ impl Builder for Values {
     }
     fn slot(&mut self, record: &Plain, slot: usize) -> Option<Plain> {
         match record {
-            Plain::Record(_, slots) => Some(slots[slot].clone()),
+            Plain::Record(_, slots) => slots.get(slot).cloned(),
             Plain::Dict(pairs) => pairs.get(slot).map(|(_, value)| value.clone()),
-            other => panic!("no record: {other:?}"),
+            _ => None,
         }
     }
     fn template(&mut self, record: &Plain, slots: Vec<usize>) -> Option<Template> {

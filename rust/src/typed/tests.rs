@@ -746,6 +746,22 @@ fn similar_dicts_get_their_own_strings() {
     }
 }
 
+#[test]
+fn the_values_of_a_repeated_key_are_told_apart() {
+    let mut reader = Reader::new(Values::default());
+    // The dict has only the second value of "a", in which a pattern must not search for the objects of the first.
+    for second in [r#""x""#, "1", "[]", r#"{"b":"x"}"#] {
+        let line = format!("{{\"a\":{{\"b\":{{\"c\":\"x\"}}}},\"a\":{second}}}\n");
+        let expected: Json = serde_json::from_str(&line).unwrap();
+        for read in read(&mut reader, line.repeat(50).as_bytes()) {
+            let Line::Message(message, false) = read else {
+                panic!("{line}: {read:?}");
+            };
+            assert_eq!(message.json(), expected, "{line}");
+        }
+    }
+}
+
 /// Generates JSON that the reader can read: whole numbers with at most 18 digits, and finite floats.
 fn values() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![

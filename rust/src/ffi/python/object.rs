@@ -682,10 +682,14 @@ impl Builder for Python {
     }
 
     fn slot(&mut self, record: &Object, slot: usize) -> Option<Object> {
-        // SAFETY: the slot is from the plan, as in `set`. It contains the address of a live object, or null.
+        // SAFETY: instances of the class have this number of words. A slot contains the address of a live object, or null.
         unsafe {
-            if record.class() == api().PyDict_Type {
+            let class = record.class();
+            if class == api().PyDict_Type {
                 return entry(record, slot).map(|(_, value)| value);
+            }
+            if !(HEADER..self.words.get(class as usize)?).contains(&slot) {
+                return None;
             }
             let value = *record.slot(slot);
             (!value.is_null()).then(|| Object::borrowed(value))
@@ -704,6 +708,9 @@ impl Builder for Python {
                 return Some(Template::Dict(record.clone(), keys));
             }
             let words = self.words.get(class as usize)?;
+            if !slots.iter().all(|slot| (HEADER..words).contains(slot)) {
+                return None;
+            }
             let mut values = collect((HEADER..words).map(|_| None))?;
             for slot in (HEADER..words).filter(|slot| !slots.contains(slot)) {
                 values[slot - HEADER] = Some(self.slot(record, slot)?);
