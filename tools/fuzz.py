@@ -29,7 +29,7 @@ TARGETS = sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
 OPTIONS = {"columns": 2, "filter": 3, "scan": 1, "stream": 4, "typed": 1}
 assert sorted(OPTIONS) == TARGETS, f"OPTIONS must name the targets: {TARGETS}"
 SEEDS = 60
-#: Lines of the small plan that the target ``typed`` reads by (``rust/src/typed/plain.rs``).
+#: Lines of the small plan that the target ``typed`` reads by (``rust/src/typed/plain.rs``), and a dict.
 TYPED = [
     b'{"type":"event","event":{"type":"delta","text":"one","index":0},"session_id":"s"}',
     b'{"type":"event","event":{"type":"delta","text":"\\u0061\\ud83d\\ude00\\"\\\\\\/\\b\\f\\n\\r\\t","index":0,"new":[1]},"session_id":null}',
@@ -39,6 +39,7 @@ TYPED = [
     b'{"more":"one","tools":null,"subtype":"init","type":"system"}',
     b'{"type":"node","done":true,"cost":1,"parts":[{"type":"delta","text":"one"},{"type":"stop"}],"counts":{"a":1}}',
     b'{"type":"node","parent":{"cost":0.5,"parent":{"done":null,"parent":null},"counts":{}},"counts":{"a":1,"b":2}}',
+    b'{"a":{"b":{"c":"one"}},"a":"one"}',
 ]
 
 sys.path.insert(0, str(ROOT / "tests" / "support"))
