@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import msgspec
 import pytest
 
-from claude_wire import AssistantMessage, TextBlock, ToolResultBlock, decode
+from claude_wire import AssistantMessage, TextBlock, ToolResultBlock, decode, encode
 from claude_wire.messages import CacheControl, ContentBlock, Unknown, UnknownBlock, UnknownObject
 from claude_wire.messages import tolerant as _tolerant
 from claude_wire.messages.base import Number, Wire, wire_fields
@@ -151,6 +151,10 @@ class Whole(Wire, frozen=True):
     fixed: Literal["a"] = "a"
     anything: Any = None
     parts: dict[str, Part] | None = None
+    fraction: float = 0.0
+    maybe: float | None = None
+    word: Literal["a", "b"] | None = None
+    level: Literal["first", "second"] = "first"
 
 
 def test_an_integral_number_is_a_whole_number() -> None:
@@ -158,6 +162,27 @@ def test_an_integral_number_is_a_whole_number() -> None:
     assert whole == Whole(count=7, table={"a": 0, "b": 1000})
     assert [type(value) for value in (whole.count, *whole.table.values())] == [int] * 3
     assert reason({"count": 7.5}, Whole) == "expected a whole number, got a fraction at $.count"
+
+
+def test_a_whole_number_may_be_a_fraction() -> None:
+    whole, _ = built({"fraction": 7, "maybe": -2}, Whole)
+    assert repr(whole.fraction) == "7.0"
+    assert repr(whole.maybe) == "-2.0"
+    with pytest.raises(Misfit):
+        built({"fraction": 10**400}, Whole)
+
+
+def test_a_word_of_a_choice_may_be_null_but_no_other_word() -> None:
+    for value in ("a", "b", None):
+        whole, _ = built({"word": value}, Whole)
+        assert whole.word == value
+    assert reason({"word": "c"}, Whole) == "unexpected value at $.word"
+    assert reason({"word": 1}, Whole) == "expected a string, got a number at $.word"
+
+
+def test_a_word_that_is_the_default_is_not_written() -> None:
+    whole, _ = built({"level": "".join(["fir", "st"])}, Whole)  # an object of its own, as a parser of JSON makes it
+    assert encode(whole) == b"{}\n"
 
 
 def test_a_number_stays_as_it_was_written() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -158,6 +159,9 @@ def _scalar(cls: type) -> Convert:
             return value
         if cls is int and type(value) is float and value.is_integer():
             return int(value)
+        if cls is float and type(value) is int:
+            with suppress(OverflowError):
+                return float(value)
         raise _misfit(_EXPECTED[cls], value)
 
     return convert
@@ -166,7 +170,7 @@ def _scalar(cls: type) -> Convert:
 def _literal(allowed: tuple[Any, ...]) -> Convert:
     def convert(value: Any, findings: Findings) -> Any:
         if value in allowed:
-            return value
+            return allowed[allowed.index(value)]  # the field's default, if it is that: `encode` omits the same object
         raise Misfit("unexpected value")
 
     return convert
@@ -257,14 +261,23 @@ def _as_they_are(hint: Any) -> frozenset[type]:
     return frozenset(cls for cls in _SCALARS if cls in members)
 
 
+def _types(member: Any) -> list[Any]:
+    """Return the types of the JSON values that a member of a union may be. The union treats null itself."""
+    if get_origin(member) is Literal:
+        return [type(value) for value in get_args(member) if value is not None]
+    return [get_origin(member) or member]
+
+
 def _union(members: tuple[Any, ...]) -> Convert:
-    nullable = type(None) in members
+    nullable = type(None) in members or any(None in get_args(m) for m in members if get_origin(m) is Literal)
     structs = [m for m in members if isinstance(m, type) and issubclass(m, Wire)]
     plain = [m for m in members if m not in structs and m not in (type(None), msgspec.UnsetType)]
-    by_type = {get_origin(m) or m: _converter(m) for m in plain}
+    by_type = {kind: _converter(m) for m in plain for kind in _types(m)}
     expected = _any_of([*by_type, dict] if structs else [*by_type])
     if int in by_type and float not in by_type:
         by_type[float] = by_type[int]
+    if float in by_type and int not in by_type:
+        by_type[int] = by_type[float]
     if len(plain) == 1 and not structs and not nullable:  # the union has only one type and UnsetType
         return by_type.popitem()[1]
     objects = _tagged(structs) if len(structs) > 1 else _converter(structs[0]) if structs else None
