@@ -21,7 +21,7 @@ use super::plan::{may_be, Class, ClassId, Plan, ANY};
 use super::read::white;
 use super::skip::{find_tag, skip};
 use super::text::{contents, Contents};
-use crate::fallible::{collect, copy, push};
+use crate::fallible::{collect, copied, push};
 use crate::simd::{begins, difference, string_end, PAD};
 
 /// The maximum number of patterns in a reader.
@@ -72,7 +72,7 @@ impl<V> Record<V> {
         if self.owned.contains(&slot) {
             return Some(());
         }
-        push(&mut self.owned, slot)
+        push(&mut self.owned, slot).ok()
     }
 }
 
@@ -117,6 +117,13 @@ impl<V, T> Default for Patterns<V, T> {
             texts: Vec::new(),
         }
     }
+}
+
+/// Returns a shallow copy of a record or dict; `None` for another value, or if memory runs out. The program has the messages, and may
+/// change even their records.
+fn own<B: Builder>(builder: &mut B, value: &B::Value) -> Option<B::Value> {
+    let template = builder.template(value, Vec::new())?;
+    builder.stamp(&template, &mut Vec::new())
 }
 
 impl<V: Clone, T> Patterns<V, T> {
@@ -193,17 +200,18 @@ impl<V: Clone, T> Patterns<V, T> {
         // The program may change the lists and dicts of its message, so the pattern needs copies. The number of their objects has no
         // maximum, because the line of a pattern is short.
         let template = builder.deep_template(message, usize::MAX)?;
+        let copy = builder.stamp(&template, &mut Vec::new())?;
         let message = Record {
-            value: builder.stamp(&template, &mut Vec::new())?,
+            value: own(builder, &copy)?,
             holder: None,
             owned: Vec::new(),
             is_dict: false,
         };
         let mut pattern = Pattern {
-            bytes: copy(line)?,
+            bytes: copied(line).ok()?,
             leaves: Vec::new(),
             holes: Vec::new(),
-            records: collect([message].into_iter())?,
+            records: collect([message].into_iter()).ok()?,
             steps: Vec::new(),
         };
         let mut padded = Vec::new();
@@ -269,7 +277,7 @@ impl<V: Clone, T> Pattern<V, T> {
                 .start
                 .checked_sub(from)
                 .filter(|&before| before <= same)?;
-            push(&mut holes, index)?;
+            push(&mut holes, index).ok()?;
             here = contents(&mut leaf.strings, data, here + before)?.end;
             from = leaf.end;
         }
@@ -315,7 +323,7 @@ impl<V: Clone, T> Pattern<V, T> {
     /// Makes the steps for the current holes. If it returns `None`, the steps are incomplete.
     fn make_steps<B: Builder<Value = V, Template = T>>(&mut self, builder: &mut B) -> Option<()> {
         let changes = |record: &Record<V>| record.is_dict || !record.owned.is_empty();
-        let mut changes = collect(self.records.iter().map(changes))?;
+        let mut changes = collect(self.records.iter().map(changes)).ok()?;
         changes[0] = true;
         for &hole in &self.holes {
             changes[self.leaves[hole].record] = true;
@@ -341,33 +349,33 @@ impl<V: Clone, T> Pattern<V, T> {
         for (text, &hole) in self.holes.iter().enumerate() {
             let leaf = &self.leaves[hole];
             if leaf.record == index {
-                push(&mut self.steps, Step::Text(text))?;
-                push(&mut slots, leaf.slot)?;
+                push(&mut self.steps, Step::Text(text)).ok()?;
+                push(&mut slots, leaf.slot).ok()?;
             }
         }
         let record = &self.records[index];
         for &slot in &record.owned {
             let value = builder.slot(&record.value, slot)?;
             let template = builder.deep_template(&value, usize::MAX)?;
-            push(&mut self.steps, Step::Stamp(template))?;
-            push(&mut slots, slot)?;
+            push(&mut self.steps, Step::Stamp(template)).ok()?;
+            push(&mut slots, slot).ok()?;
         }
         for inner in index + 1..self.records.len() {
             match self.records[inner].holder {
                 Some((holder, slot)) if holder == index && changes[inner] => {
                     self.make_steps_of(builder, inner, changes)?;
-                    push(&mut slots, slot)?;
+                    push(&mut slots, slot).ok()?;
                 }
                 _ => {}
             }
         }
         let template = builder.template(&self.records[index].value, slots)?;
-        push(&mut self.steps, Step::Stamp(template))
+        push(&mut self.steps, Step::Stamp(template)).ok()
     }
 
     /// Finds the strings, lists, dicts and records in the object at `at`, and adds them to the pattern. `class` is `None` for a dict. Returns
     /// `None` if the object cannot be part of a pattern, for example because a dict has the same key twice. Until the second key is found, the
-    /// value of the record may be another than the object's.
+    /// records may have the key's last value for the object in its first, so it may be a value of any type.
     fn walk<B: Builder<Value = V, Template = T>>(
         &mut self,
         plan: &Plan<V, B::Class>,
@@ -405,7 +413,7 @@ impl<V: Clone, T> Pattern<V, T> {
                     }
                 }
             };
-            push(&mut names, name)?;
+            push(&mut names, name).ok()?;
             match (data.get(at)?, kind) {
                 (b'"', Some(kind)) if kind.may_be & (may_be::TEXT | may_be::ANY) != 0 => {
                     let leaf = Leaf {
@@ -415,7 +423,7 @@ impl<V: Clone, T> Pattern<V, T> {
                         slot,
                         strings: Strings::default(),
                     };
-                    push(&mut self.leaves, leaf)?;
+                    push(&mut self.leaves, leaf).ok()?;
                 }
                 (b'{', Some(kind)) if shape.is_none() || kind.may_be & may_be::RECORD != 0 => {
                     let class = match kind.classes.as_slice() {
@@ -428,12 +436,12 @@ impl<V: Clone, T> Pattern<V, T> {
                     };
                     let value = builder.slot(&self.records[record].value, slot)?;
                     let inner = Record {
-                        value,
+                        value: own(builder, &value)?,
                         holder: Some((record, slot)),
                         owned: Vec::new(),
                         is_dict: false,
                     };
-                    push(&mut self.records, inner)?;
+                    push(&mut self.records, inner).ok()?;
                     self.walk(plan, builder, data, at, class, self.records.len() - 1)?;
                 }
                 (b'{' | b'[', Some(_)) => self.records[record].own(slot)?,

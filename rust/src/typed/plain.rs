@@ -154,7 +154,8 @@ impl Builder for Values {
         }
     }
     fn template(&mut self, record: &Plain, slots: Vec<usize>) -> Option<Template> {
-        Some(Template::Slots(record.clone(), slots))
+        matches!(record, Plain::Record(..) | Plain::Dict(_))
+            .then(|| Template::Slots(record.clone(), slots))
     }
     fn stamp(&mut self, template: &Template, values: &mut Vec<Plain>) -> Option<Plain> {
         self.copied += 1;

@@ -736,7 +736,8 @@ fn similar_dicts_get_their_own_strings() {
         })
         .collect();
     let found = read(&mut reader, lines.concat().as_bytes());
-    assert!(reader.builder.copied > 0, "some lines match a pattern");
+    // Making a pattern also copies a few objects.
+    assert!(reader.builder.copied > 100, "most lines match a pattern");
     for (line, read) in lines.iter().zip(found) {
         let expected: Json = serde_json::from_str(line).unwrap();
         let Line::Message(message, false) = read else {
