@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from claude_wire.codec.native_writer import NativeWriter
+from claude_wire.codec.warnings_of_msgspec import warn_of_msgspec
 from claude_wire.errors import EncodeError
 from claude_wire.messages.base import EXTRA_BYTES, Wire, to_plain
-from claude_wire.native.functions import warn_of_msgspec
 from claude_wire.support.arguments import type_of
 
 _encode_json = msgspec.json.Encoder().encode

@@ -2,8 +2,9 @@
 
 The native reader creates the same Structs as msgspec in less than half the time. It needs a plan for each class. When a
 class first appears in a stream, msgspec decodes the line, the engine creates the class's plan, and the native reader
-reads the line again. If the two messages differ, msgspec decodes everything from then on. Unless the environment asks
-for msgspec, the logger ``claude_wire`` logs a warning.
+reads the line again. If the two messages differ, msgspec decodes everything from then on, and the logger
+``claude_wire`` logs a warning. It also logs one if the process has no native reader, unless the environment asked for
+msgspec.
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
@@ -19,9 +20,10 @@ from typing import Any, cast
 import msgspec
 
 from claude_wire.codec.plans import WORD_BYTES, Plans
+from claude_wire.codec.warnings_of_msgspec import warn, warn_of_msgspec
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Vocabulary
-from claude_wire.native.functions import choose, functions_if_any, warn, warn_of_msgspec
+from claude_wire.native.functions import choose, functions_if_any
 
 #: A line that has not been read yet: ``(index, line, offset, line_number, class, length)``. ``index`` is the index in
 #: the list of messages. ``line`` has no line feed. ``class`` is the number of the class that needs a plan, or -1. For a
@@ -43,7 +45,7 @@ class Engine:
 
     Args:
         vocabulary: None for dicts.
-        functions: the result of :func:`functions`.
+        functions: the native functions by name; empty if msgspec must decode.
         why_not: why there are no functions.
     """
 
@@ -58,7 +60,9 @@ class Engine:
     serve_decode: Callable[[], None]
     _wanted: Callable[[], int]
 
-    def __init__(self, vocabulary: Vocabulary | None, functions: dict[str, Any], why_not: str = "") -> None:
+    def __init__(
+        self, vocabulary: Vocabulary | None, functions: dict[str, Any], why_not: str = "there are no functions"
+    ) -> None:
         self._planning = threading.Lock()
         self._why_not = ""
         if not functions:
@@ -160,21 +164,21 @@ def native_function(make: str, function: Callable[..., Any], parameter: str) -> 
 @cache
 def engine_of(vocabulary: Vocabulary | None) -> Engine:
     """Return the engine for a vocabulary, or the engine for dicts."""
-    found, reason = choose()
+    choice = choose()
     warn_of_msgspec()
-    return Engine(vocabulary, found, reason)
+    return Engine(vocabulary, choice.functions, choice.why_not)
 
 
 def engine() -> str:
     """Return the engine that decodes streams: ``"native"``, or ``"msgspec: "`` and the reason.
 
-    With ``CLAUDE_WIRE_ENGINE=functions``, the native engine is ``"native: CPython's functions count references"``.
+    If CPython's functions count references, it is ``"native: CPython's functions count references"``: the environment
+    asks for this, or the library does not know how objects count their references.
     """
     why_not = engine_of(MESSAGES).why_not
     if why_not:
         return f"msgspec: {why_not}"
-    _, how = choose()
-    return f"native: {how}" if how else "native"
+    return "native: CPython's functions count references" if choose().by_functions else "native"
 
 
 def are_same(one: Any, other: Any) -> bool:

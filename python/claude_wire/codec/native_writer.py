@@ -18,8 +18,9 @@ from typing import Any
 import msgspec
 
 from claude_wire.codec.plans import WORD_BYTES, Unplannable, slots_of_fields
+from claude_wire.codec.warnings_of_msgspec import warn, warn_of_msgspec
 from claude_wire.messages.base import EXTRA_KEY, Wire
-from claude_wire.native.functions import functions_if_any, warn, warn_of_msgspec
+from claude_wire.native.functions import functions_if_any
 
 #: msgspec encodes this many messages of a class before the class gets a plan.
 MESSAGES_BEFORE_PLAN = 16
@@ -59,7 +60,8 @@ class NativeWriter:
         self._met: dict[type, int] = {}
         found = functions_if_any()
         if "new_writer" not in found:
-            self.why_not = "msgspec encodes"
+            self.why_not = "there is no native writer"
+            # `encode` calls `wanted` after each message, so the first one warns.
             self.encode, self.wanted = fallback, warn_of_msgspec
             return
         doc = f"encode(message)\n--\n\n{fallback.__doc__ or ''}".encode()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from claude_wire.native.library import lib
 
@@ -16,15 +15,25 @@ ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
 #: The newest Python that the native functions are tested with.
 NEWEST_TESTED = (3, 13)
 
-_ASKED_FOR = f"${ENGINE_VARIABLE} says so"
+
+class Choice(NamedTuple):
+    """Which native functions this process uses."""
+
+    #: The functions by name. Empty if msgspec must decode and encode.
+    functions: dict[str, Any]
+    #: Why there are no functions; empty if there are.
+    why_not: str = ""
+    #: True if the environment asked for msgspec.
+    is_asked_for: bool = False
+    #: True if CPython's functions count references.
+    by_functions: bool = False
 
 
 @cache
-def choose() -> tuple[dict[str, Any], str]:
-    """Return the native functions by name, and a reason.
+def choose() -> Choice:
+    """Choose by the environment and the interpreter.
 
-    If there are no functions, msgspec must decode and encode, for this reason. Otherwise the reason says how the
-    functions differ from the usual ones; empty if they do not.
+    If a process has several interpreters, only the first one that calls this gets the functions.
 
     Raises:
         ValueError: the environment variable has another value.
@@ -32,16 +41,18 @@ def choose() -> tuple[dict[str, Any], str]:
     asked = os.environ.get(ENGINE_VARIABLE) or "native"
     if asked not in ("native", "functions", "msgspec"):
         raise ValueError(f"{ENGINE_VARIABLE} must be native, functions or msgspec, not {asked!r}")
-    why_not = _ASKED_FOR if asked == "msgspec" else _why_unsupported()
+    if asked == "msgspec":
+        return Choice({}, f"${ENGINE_VARIABLE} says so", is_asked_for=True)
+    why_not = _why_unsupported()
     if why_not:
-        return {}, why_not
+        return Choice({}, why_not)
     found: dict[str, Any] = {}
     status = lib.cw_python(id(found), asked == "functions")
     if status < 0:
-        return {}, "the native library's test of this interpreter failed"
+        return Choice({}, "the native library's test of this interpreter failed")
     if not found.pop("claim")():
-        return {}, "another interpreter of this process has the native reader"
-    return found, "CPython's functions count references" if status else ""
+        return Choice({}, "another interpreter of this process has the native reader")
+    return Choice(found, by_functions=status == lib.CW_COUNTED_BY_FUNCTIONS)
 
 
 def _why_unsupported() -> str:
@@ -60,46 +71,15 @@ def _why_unsupported() -> str:
 def functions() -> dict[str, Any]:
     """Return the functions by name. Empty if msgspec must decode.
 
-    If a process has several interpreters, only the first one that calls this gets the functions.
-
     Raises:
         ValueError: the environment variable has another value.
     """
-    return choose()[0]
+    return choose().functions
 
 
 def functions_if_any() -> dict[str, Any]:
-    """Like :func:`functions`, but empty for a wrong value of the environment variable: decoding reports the error."""
+    """Return the functions; empty if the environment variable has another value. Decoding reports the error."""
     try:
         return functions()
     except ValueError:
         return {}
-
-
-_is_warned = False
-
-
-def warn_of_msgspec() -> None:
-    """Log a warning, once, if native functions are missing and the environment does not ask for msgspec.
-
-    Call this when the process decodes or encodes for the first time: at import, a program has not set up its logs.
-    """
-    global _is_warned
-    if _is_warned:
-        return
-    _is_warned = True  # first, because a handler of logs may encode messages
-    with suppress(ValueError):  # decoding reports the error
-        found, why_not = choose()
-        if not found and why_not != _ASKED_FOR:
-            warn("decoded and encoded", why_not)
-        elif found and "new_writer" not in found:
-            warn("encoded", "the native writer does not know the layout of this interpreter's strings or lists")
-
-
-def warn(done: str, why: str) -> None:
-    """Log that messages are decoded or encoded with msgspec."""
-    # Import logging here, because importing it is slow. Do not use warnings.warn(): users can turn warnings into
-    # exceptions, and lines would be lost.
-    from logging import getLogger
-
-    getLogger("claude_wire").warning("messages are %s with msgspec: %s", done, why)

@@ -24,6 +24,7 @@ class Library(Protocol):
 
     CW_ABI_VERSION: int
     CW_NOTHING: int
+    CW_COUNTED_BY_FUNCTIONS: int
     CW_KEEP_BOM: int
     CW_FILTER_ONLY: int
     CW_FILTER_COALESCE: int

@@ -29,7 +29,7 @@ use std::mem::MaybeUninit;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::slice;
 
-use crate::columns::batch::NoMemory;
+use crate::fallible::NoMemory;
 use crate::ffi::handle::Refused;
 use crate::simd::Level;
 
@@ -60,6 +60,9 @@ pub const CW_ABI_VERSION: u32 = 19;
 
 /// The status of success.
 pub const CW_NOTHING: i32 = 0;
+
+/// The status of [`cw_python`] if `CPython`'s functions count references.
+pub const CW_COUNTED_BY_FUNCTIONS: i32 = 1;
 
 /// A pointer is null although it must not be, or a length or an option is out of range.
 pub const CW_ERROR_ARGUMENT: i32 = -1;
@@ -106,10 +109,10 @@ pub extern "C" fn cw_abi_version() -> u32 {
     CW_ABI_VERSION
 }
 
-/// Adds the functions that Python calls without cffi to the dict at the address `dict` (see `python`). Returns 1 if `CPython`'s functions
-/// count references, and 0 if the library counts them itself, which is faster. If `by_functions` is not 0, `CPython`'s functions count them
-/// on every interpreter. Returns [`CW_ERROR_UNSUPPORTED`] if the interpreter is not a `CPython` version that the library knows, or if memory
-/// runs out. Python must not call the other functions if `claim()` returns False.
+/// Adds the functions that Python calls without cffi to the dict at the address `dict` (see `python`). If `by_functions` is not 0, `CPython`'s
+/// functions count references on every interpreter. Returns [`CW_COUNTED_BY_FUNCTIONS`] if they do, and [`CW_NOTHING`] if the library counts
+/// them itself, which is faster. Returns [`CW_ERROR_UNSUPPORTED`] if the interpreter is not a `CPython` version that the library knows, or
+/// if memory runs out. Python must not call the other functions if `claim()` returns False.
 ///
 /// # Safety
 ///
@@ -128,7 +131,11 @@ pub unsafe extern "C" fn cw_python(dict: u64, by_functions: u32) -> i32 {
             target_pointer_width = "64"
         )))]
         let counting = (dict == 0).then_some(by_functions != 0);
-        counting.map(i32::from).ok_or(CW_ERROR_UNSUPPORTED)
+        match counting {
+            Some(true) => Ok(CW_COUNTED_BY_FUNCTIONS),
+            Some(false) => Ok(CW_NOTHING),
+            None => Err(CW_ERROR_UNSUPPORTED),
+        }
     })
 }
 
