@@ -4,7 +4,7 @@
 //!
 //! The modules, from the bottom up. A module uses only modules above it in this list:
 //!
-//! * `fallible`: allocates memory without aborting the process if there is none.
+//! * [`fallible`]: allocates memory without aborting the process if there is none.
 //! * [`simd`]: searches bytes with vector instructions, or with 8-byte words on processors that have none.
 //! * [`lines`]: keeps the line that a chunk leaves unfinished, and counts bytes and lines.
 //! * [`kinds`]: finds a line's kind by its structure, and recognises a line that is like a recent one without a scan.
@@ -23,7 +23,8 @@ pub mod columns;
 /// cbindgen:ignore
 #[cfg(target_os = "linux")]
 pub mod drain;
-mod fallible;
+/// cbindgen:ignore
+pub mod fallible;
 pub mod ffi;
 /// cbindgen:ignore
 pub mod filter;

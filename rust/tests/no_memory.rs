@@ -1,5 +1,5 @@
-//! Tests that a lack of memory never aborts the host: the rescuer continues without losing a byte, a scan ends with an error, and the typed
-//! reader gives a line back.
+//! Tests that a lack of memory never aborts the host: the rescuer continues without losing a byte, a scan ends with an error, and lines fall
+//! through the typed reader.
 //!
 //! This program's allocator refuses memory when a test says so: all or most of the time in the rescuer's threads, and, in the thread of a
 //! scan or a reader, from a chosen allocation onward. If the library made an allocation that must not fail, the program and the test would abort.
@@ -662,7 +662,7 @@ impl Builder for Sparing {
 }
 
 /// Returns lines with everything that the reader remembers: strings, keys, lists, dicts, records, and lines that are alike. Also returns
-/// lines with escapes, unknown tags, more items than the stack has room for at first, and a line after which buffers are given back.
+/// lines with escapes, unknown tags, more items than the stack has room for at first, and a line after which buffers are freed.
 fn typed_lines() -> Vec<String> {
     let mut lines = Vec::new();
     for number in 0..6 {
@@ -708,7 +708,7 @@ fn read_lines(reader: &mut Reader<Sparing>, lines: &[String], block: &[u8]) -> V
 }
 
 #[test]
-fn a_reader_without_memory_gives_lines_back_and_reads_the_others_rightly() {
+fn a_reader_without_memory_lets_lines_fall_through_and_reads_the_others_rightly() {
     let lines = typed_lines();
     let block = lines.join("\n") + "\n";
     let new = || reader_of(Sparing(Values::default()), |value| Made(Rc::new(value)));
@@ -716,7 +716,7 @@ fn a_reader_without_memory_gives_lines_back_and_reads_the_others_rightly() {
     let expected = read(&mut new());
     assert!(!expected.contains(&Line::FallsThrough));
     for refusals in [1, usize::MAX] {
-        let mut given_back = 0;
+        let mut fell_through = 0;
         for left in 0.. {
             let held = HELD.get();
             let mut reader = new();
@@ -726,7 +726,7 @@ fn a_reader_without_memory_gives_lines_back_and_reads_the_others_rightly() {
             for (found, expected) in found.iter().zip(&expected) {
                 assert!(found == expected || *found == Line::FallsThrough, "{left}");
             }
-            given_back += usize::from(found.contains(&Line::FallsThrough));
+            fell_through += usize::from(found.contains(&Line::FallsThrough));
             assert!(
                 read(&mut reader) == expected,
                 "{left}: the same lines with memory"
@@ -734,7 +734,7 @@ fn a_reader_without_memory_gives_lines_back_and_reads_the_others_rightly() {
             drop((found, reader));
             assert_eq!(HELD.get(), held, "{left}: allocations that are not freed");
             if rest == refusals {
-                assert!(left > 400 && given_back > 300, "{left} {given_back}");
+                assert!(left > 400 && fell_through > 300, "{left} {fell_through}");
                 break;
             }
         }

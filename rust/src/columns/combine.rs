@@ -16,8 +16,9 @@
 use std::collections::HashMap;
 use std::mem;
 
-use super::batch::{append, copied, push, reserve, with_room, Batch, Cell, NoMemory, Type};
+use super::batch::{Batch, Cell, Type};
 use super::reader::BATCH_ROWS;
+use crate::fallible::{append, copied, push, reserve, with_room, NoMemory};
 
 /// A table of rows in the caller's memory.
 pub trait Rows {

@@ -21,11 +21,12 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::batch::{with_room, Batch, NoMemory};
+use super::batch::Batch;
 use super::rows::{Line, Rows};
 use super::source::{read, Open, Source};
 use super::spec::Spec;
 use super::values::Fault;
+use crate::fallible::{with_room, NoMemory};
 use crate::filter::names::Names;
 use crate::kinds::scan::scan;
 use crate::simd::{run, Engine, Level, Operation};

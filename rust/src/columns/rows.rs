@@ -14,12 +14,13 @@
 // seconds per GB instead of 0.82.
 #![allow(clippy::inline_always)]
 
-use super::batch::{push, Batch, Cell, Column, NoMemory, Type};
+use super::batch::{Batch, Cell, Column, Type};
 use super::reader::Problem;
 use super::spec::{Origin, Rule, Spec};
 use super::tree::{Slot, Tree};
 use super::values::{json, text, timestamp, word, Fault, Word};
 use super::walk::{walk, Form, Found, Item, List, Value};
+use crate::fallible::{push, NoMemory};
 use crate::kinds::cursor::space;
 use crate::simd::{Engine, Operation};
 

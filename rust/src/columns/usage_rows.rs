@@ -22,8 +22,9 @@ use std::collections::{HashMap, HashSet};
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use super::batch::{append, copied, push, reserve, Batch, Cell, NoMemory};
+use super::batch::{Batch, Cell};
 use super::spec::Spec;
+use crate::fallible::{append, copied, push, reserve, NoMemory};
 
 /// The number of words in a row, and in a sum.
 pub const WORDS: usize = 11;

@@ -2,8 +2,8 @@
 // Every operation must be inlined into one function per engine: the compiler emits vector instructions only in this function.
 #![allow(clippy::inline_always)]
 
-use super::batch::{append, push, reserve, NoMemory};
 use super::walk::{Form, Value};
+use crate::fallible::{append, push, reserve, NoMemory};
 use crate::kinds::cursor::{ends_word, space};
 use crate::simd::{escape_len, Engine, Operation};
 

@@ -10,8 +10,8 @@
 // Every operation must be inlined into one function per engine: the compiler emits vector instructions only in this function.
 #![allow(clippy::inline_always)]
 
-use super::batch::{with_room, NoMemory};
 use super::tree::{Slot, Tree};
+use crate::fallible::{with_room, NoMemory};
 use crate::kinds::cursor::{space, Cursor, Passed};
 use crate::kinds::string::{decoded, Span};
 use crate::simd::Engine;

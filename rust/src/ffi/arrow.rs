@@ -21,7 +21,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, TryLockError};
 use std::{mem, ptr};
 
-use crate::columns::batch::{with_room, Batch, Column, NoMemory, Type, Values};
+use crate::columns::batch::{Batch, Column, Type, Values};
+use crate::fallible::{boxed, with_room, NoMemory};
 
 /// `ArrowSchema` of the C data interface.
 #[repr(C)]
@@ -124,11 +125,9 @@ impl<T, K> Parts<T, K> {
 }
 
 /// Moves a value to the heap, or returns an error if memory runs out. [`drop_box`] frees it.
-fn boxed<T>(value: T) -> Result<*mut T, NoMemory> {
-    // `Box::new` aborts the process if memory runs out, so make a boxed slice of one value, which has the same layout.
-    let mut one = with_room(1)?;
-    one.push(value);
-    Ok(Box::into_raw(one.into_boxed_slice()).cast())
+fn on_heap<T>(value: T) -> Result<*mut T, NoMemory> {
+    // An array of one value has the layout of the value.
+    Ok(Box::into_raw(boxed([value])?).cast())
 }
 
 /// Converts a length to the integer type of the interface.
@@ -140,7 +139,7 @@ fn count(length: usize) -> i64 {
 ///
 /// # Safety
 ///
-/// `pointer` must come from [`boxed`] or `Box::into_raw`, its value must be a `T`, and this must be its last use.
+/// `pointer` must come from [`on_heap`] or `Box::into_raw`, its value must be a `T`, and this must be its last use.
 unsafe fn drop_box<T>(pointer: *mut c_void) {
     let _ = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the caller guarantees the origin and the type of the pointer, and that this is its last use.
@@ -182,7 +181,7 @@ impl ArrowSchema {
         schema.flags = flags;
         schema.n_children = count(parts.pointers.len());
         schema.children = parts.pointers.as_mut_ptr();
-        schema.private_data = boxed(parts)?.cast();
+        schema.private_data = on_heap(parts)?.cast();
         schema.release = Some(release_schema);
         Ok(schema)
     }
@@ -246,7 +245,7 @@ impl ArrowArray {
         array.buffers = parts.owned.0.as_mut_ptr();
         array.n_children = count(parts.pointers.len());
         array.children = parts.pointers.as_mut_ptr();
-        array.private_data = boxed(parts)?.cast();
+        array.private_data = on_heap(parts)?.cast();
         array.release = Some(release_array);
         Ok(array)
     }

@@ -31,12 +31,13 @@ use super::{
     bytes, bytes_mut, guard, length, level, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY,
     CW_ERROR_SYSTEM, CW_NOTHING,
 };
-use crate::columns::batch::{copied, reserve, with_room, Type};
+use crate::columns::batch::Type;
 use crate::columns::combine::Combine;
 use crate::columns::reader::{lock, Case, Failure, Plan, Problem, Reader, Reply, Report};
 use crate::columns::source::{Input, Source};
 use crate::columns::spec::Spec;
 use crate::columns::usage_rows::{Grouping, UsageRows, UsageSums, ROW_BYTES, WORDS};
+use crate::fallible::{copied, reserve, with_room};
 use crate::ffi::handle;
 use crate::filter::names::Names;
 

@@ -20,8 +20,9 @@ use std::ffi::{c_char, c_int, CStr};
 use std::slice;
 
 use super::arrow::{ArrowArray, ArrowArrayStream, ArrowSchema, StreamError, ENOMEM};
-use crate::columns::batch::{push, with_room, Cell, NoMemory, Type};
+use crate::columns::batch::{Cell, Type};
 use crate::columns::combine::Rows;
+use crate::fallible::{push, with_room, NoMemory};
 
 /// The maximum number of bytes of text in one column of one batch (1 GiB). Two such batches still fit 32-bit offsets.
 const MAX_TEXT: usize = 1 << 30;

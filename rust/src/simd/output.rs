@@ -17,7 +17,7 @@ use std::io::Write;
 
 use super::short::{specials, vector, PAD, WIDTH};
 use super::{run, Engine, Level, Operation, MOST_WIDTH};
-use crate::fallible::copy;
+use crate::fallible::copied;
 
 /// The room for an integer. The longest integer, `-9223372036854775808`, has 20 bytes.
 const INT_ROOM: usize = 20;
@@ -87,7 +87,7 @@ impl Words {
     pub fn try_clone(&self) -> Option<Self> {
         Some(Self {
             few: self.few,
-            long: copy(&self.long)?,
+            long: copied(&self.long).ok()?,
         })
     }
 

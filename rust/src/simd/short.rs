@@ -17,7 +17,7 @@
 //! functions do not find anything.
 
 use super::{Engine, Level, Operation};
-use crate::fallible::boxed;
+use crate::fallible::{boxed, Boxed};
 
 /// How many bytes must follow a line in memory, so that whole vectors can be loaded up to its end.
 pub const PAD: usize = 32;
@@ -286,7 +286,7 @@ pub struct Key {
     len: u32,
     /// All bytes of `"name":`, if there are more than 32.
     /// A vector takes three words. A box around it takes one, so a `Field` fits 64 bytes.
-    whole: Option<Box<[Vec<u8>; 1]>>,
+    whole: Option<Boxed<Vec<u8>>>,
 }
 
 impl Key {
@@ -308,7 +308,7 @@ impl Key {
             masks: [bits as u16, (bits >> WIDTH) as u16],
             len: whole.len() as u32,
             whole: if whole.len() > part {
-                Some(boxed([whole])?)
+                Some(boxed([whole]).ok()?)
             } else {
                 None
             },

@@ -43,10 +43,11 @@ pub trait Builder {
     /// exactly if [`set`](Self::set) was called for the field's slot. The tag's bit does not matter. A wrong bit makes reference counts
     /// wrong. The other slots get the defaults of the class.
     fn finish(&mut self, class: &Self::Class, record: Self::Record, set: [u64; 2]) -> Self::Value;
-    /// Returns the value in a record's slot, or the value of a dict's key with this index. Returns `None` if there is no value: `record` may
-    /// be another value, and a program can empty a slot.
+    /// Returns the value in a record's slot, or the value of a dict's key with this index. Returns `None` if `record` is neither, if it has
+    /// no such slot or key, or if a program has emptied the slot. The caller may pass any value.
     fn slot(&mut self, record: &Self::Value, slot: usize) -> Option<Self::Value>;
-    /// Makes a template from a record or dict. Its copies share all values except those in `slots`.
+    /// Makes a template from a record or dict. Its copies share all values except those in `slots`. Returns `None` if `record` is neither, if
+    /// it has no such slot or key, if a program has emptied one of its slots, or if memory runs out.
     fn template(&mut self, record: &Self::Value, slots: Vec<usize>) -> Option<Self::Template>;
     /// Makes a copy from a template. Pops the values of the template's `slots` from the end of `values`, where they are in order.
     fn stamp(

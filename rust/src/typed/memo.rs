@@ -8,7 +8,7 @@
 //! value that consists of too many objects for its bytes is not kept (see [`max_objects`]). After several misses in a row, the reader looks
 //! up only a few of the field's values. If memory runs out, a new value is not kept.
 
-use crate::fallible::boxed;
+use crate::fallible::{boxed, Boxed};
 use crate::simd::{begins, Key, HASH_FACTOR};
 
 /// The maximum length in bytes of a string that a field keeps.
@@ -142,7 +142,7 @@ impl<V: Clone> Strings<V> {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
-        self.bytes = boxed([[0; MAX_STRING]; 2]);
+        self.bytes = boxed([[0; MAX_STRING]; 2]).ok();
     }
 }
 
@@ -151,7 +151,7 @@ pub enum Kept<V, T> {
     /// A program cannot change the value: messages share it.
     Shared(V),
     /// Each message gets a copy from the template.
-    Copied(Box<[T; 1]>),
+    Copied(Boxed<T>),
 }
 
 /// The last object or array of a field.
@@ -253,6 +253,7 @@ impl<V, T> Part<V, T> {
         self.value = None;
         self.is_refused = false;
         self.bytes.clear();
+        // Not `shrink_to`, which aborts if memory runs out.
         if self.bytes.capacity() > 2 * bytes.len() {
             self.bytes = Vec::new();
         }

@@ -207,15 +207,15 @@ impl<B: Builder> Reader<B> {
         Some(tail)
     }
 
-    /// Frees each buffer that has more than [`KEPT_BYTES`] after an unusually long line.
+    /// Frees each buffer that has more than [`KEPT_BYTES`] after an unusually long line. Shrinking it would abort if memory runs out.
     fn give_back(&mut self) {
-        let give_back = |buffer: &mut Vec<u8>| {
+        let free = |buffer: &mut Vec<u8>| {
             if buffer.capacity() > KEPT_BYTES {
                 *buffer = Vec::new();
             }
         };
-        give_back(&mut self.tail);
-        give_back(&mut self.scratch);
+        free(&mut self.tail);
+        free(&mut self.scratch);
         if self.stack.capacity() * size_of::<B::Value>() > KEPT_BYTES {
             self.stack = Vec::new();
         }
@@ -694,7 +694,7 @@ impl<B: Builder> Reader<B> {
             } else {
                 self.builder
                     .deep_template(&value, max_objects(bytes.len()))
-                    .and_then(|template| Some(Kept::Copied(boxed([template])?)))
+                    .and_then(|template| Some(Kept::Copied(boxed([template]).ok()?)))
             };
             self.part_at(of).keep(bytes, kept, depth);
         } else {

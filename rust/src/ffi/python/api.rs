@@ -4,7 +4,7 @@
 //! works with all versions of CPython, and without it. Some details of objects could differ between versions. [`load`] tests each of them on
 //! an object of this interpreter:
 //!
-//! * how references are counted ([`Counting`]): calling a function for each reference takes 3 to 4% more instructions for a message;
+//! * how references are counted ([`Counting`]): calling a function for each reference takes longer;
 //! * where the characters of a string and the bytes of a `bytes` begin;
 //! * whether a capsule begins with its pointer and its name;
 //! * the layout of small ints ([`Digit`]), and of lists and dicts ([`Containers`]).
@@ -274,7 +274,7 @@ pub unsafe fn lock() -> Option<Lock> {
     }
 }
 
-/// The minor versions of CPython 3 whose layouts this module knows.
+/// The minor versions of CPython 3 whose layouts this module knows. The last is `NEWEST_TESTED` in native/functions.py.
 const KNOWN: std::ops::RangeInclusive<u32> = 10..=13;
 
 /// Looks up the functions, and tests the layouts that may differ between versions. With `by_functions`, CPython's functions count references

@@ -138,7 +138,7 @@ fn fed(messages: &mut Vec<Option<Object>>, falls: &mut Vec<Fall>) -> Option<Fed>
     }
     let mut rows = Vec::new();
     for fall in falls.drain(..) {
-        push(&mut rows, fall.row()?)?;
+        push(&mut rows, fall.row()?).ok()?;
     }
     Some(Fed::Rest(tuple([messages, list(rows)?])?))
 }

@@ -12,7 +12,7 @@ use std::ptr::{null_mut, NonNull};
 use std::vec::Drain;
 
 use super::api::{api, Counting, Pointer, Size};
-use crate::fallible::{boxed, collect, push};
+use crate::fallible::{boxed, collect, push, Boxed};
 use crate::simd::Utf8;
 use crate::typed::{Builder, MAX_DEPTH};
 
@@ -189,8 +189,8 @@ impl StructClass {
         fields: impl Iterator<Item = (usize, usize)>,
     ) -> Option<Self> {
         let address = |value: &Option<Object>| value.as_ref().map_or(null_mut(), Object::pointer);
-        let image = collect(values.iter().map(address))?;
-        let mut bits = collect((0..HEADER + values.len()).map(|_| None))?;
+        let image = collect(values.iter().map(address)).ok()?;
+        let mut bits = collect((0..HEADER + values.len()).map(|_| None)).ok()?;
         for (bit, slot) in fields {
             bits[slot] = Some(bit);
         }
@@ -206,7 +206,7 @@ impl StructClass {
                     slots: 0,
                     fields: [0; 2],
                 };
-                push(&mut shared, new)?;
+                push(&mut shared, new).ok()?;
                 shared.len() - 1
             };
             match bit {
@@ -401,7 +401,7 @@ impl Python {
                     let template = self.deep_template_within(&item, depth + 1)?;
                     if !matches!(template, DeepTemplate::Shared(_)) {
                         set_item(&list, index, super::none())?;
-                        push(&mut inner, (index, template))?;
+                        push(&mut inner, (index, template)).ok()?;
                     }
                 }
                 return Some(DeepTemplate::List(list, inner));
@@ -418,7 +418,7 @@ impl Python {
                     if !matches!(template, DeepTemplate::Shared(_)) {
                         // CPython allows a new value for an existing key during the iteration.
                         set_key(&dict, &key, &super::none())?;
-                        push(&mut inner, (key, template))?;
+                        push(&mut inner, (key, template)).ok()?;
                     }
                 }
                 return Some(DeepTemplate::Dict(dict, inner));
@@ -435,14 +435,14 @@ impl Python {
                 let is_shared = matches!(template, DeepTemplate::Shared(_));
                 values.push(is_shared.then_some(item));
                 if !is_shared {
-                    push(&mut inner, (slot, template))?;
+                    push(&mut inner, (slot, template)).ok()?;
                 }
             }
             if inner.is_empty() {
                 return Some(DeepTemplate::Shared(value.clone()));
             }
             let class = StructClass::new(Object::borrowed(class), values, empty())?;
-            Some(DeepTemplate::Struct(boxed([(class, inner)])?))
+            Some(DeepTemplate::Struct(boxed([(class, inner)]).ok()?))
         }
     }
 }
@@ -457,7 +457,7 @@ pub enum DeepTemplate {
     Dict(Object, Vec<(Object, DeepTemplate)>),
     /// A Struct's class, and the templates of the values that are copied, by slot. These slots are empty in the class's `image`, so that a
     /// copy that fails halfway can be freed. No other code sees the copy before, because the class is not tracked by the collector.
-    Struct(Box<[StructParts; 1]>),
+    Struct(Boxed<StructParts>),
 }
 
 type StructParts = (StructClass, Vec<(usize, DeepTemplate)>);
@@ -703,7 +703,7 @@ impl Builder for Python {
             if class == api().PyDict_Type {
                 let mut keys = Vec::new();
                 for slot in slots {
-                    push(&mut keys, entry(record, slot)?.0)?;
+                    push(&mut keys, entry(record, slot)?.0).ok()?;
                 }
                 return Some(Template::Dict(record.clone(), keys));
             }
@@ -711,7 +711,7 @@ impl Builder for Python {
             if !slots.iter().all(|slot| (HEADER..words).contains(slot)) {
                 return None;
             }
-            let mut values = collect((HEADER..words).map(|_| None))?;
+            let mut values = collect((HEADER..words).map(|_| None)).ok()?;
             for slot in (HEADER..words).filter(|slot| !slots.contains(slot)) {
                 values[slot - HEADER] = Some(self.slot(record, slot)?);
             }

@@ -9,7 +9,7 @@ use super::object::Object;
 use super::plan::item;
 use super::public::{call, function};
 use super::{body, with_line};
-use crate::fallible::copy;
+use crate::fallible::copied;
 use crate::kinds::scan::{KindSpans, ScanLine};
 use crate::simd::{run, Level};
 
@@ -121,10 +121,11 @@ unsafe extern "C" fn peek(
         let fallback = state.fallback.clone();
         let kind = call(&fallback, arguments, count.unsigned_abs(), names);
         if let (Some(tags), Some(state), false) = (tags, (*PEEK.0.get()).as_mut(), kind.is_null()) {
-            let has_room = state.known.len() < MAX_KNOWN && state.known.try_reserve(1).is_ok();
-            if let Some(tags) = copy(tags.as_bytes()).filter(|_| has_room) {
-                let kind = Object::borrowed(kind);
-                state.known.entry(tags).or_insert(kind);
+            if state.known.len() < MAX_KNOWN && state.known.try_reserve(1).is_ok() {
+                if let Ok(tags) = copied(tags.as_bytes()) {
+                    let kind = Object::borrowed(kind);
+                    state.known.entry(tags).or_insert(kind);
+                }
             }
         }
         kind

@@ -149,7 +149,7 @@ unsafe extern "C" fn feed(
             0 => decoder,
             _ => *arguments.add(index - 1),
         });
-        let Some(given) = collect(all) else {
+        let Ok(given) = collect(all) else {
             (api().PyErr_NoMemory)();
             return null_mut();
         };

@@ -181,7 +181,7 @@ impl Fields {
         let others = (self.all.iter().enumerate()).filter(|(index, _)| !indexes.contains(index));
         unknown.extend(others.map(|(_, place)| *place).chain([extra]));
         let four = |some: &[FieldSlot]| [0, 1, 2, 3].map(|index| some[index.min(some.len() - 1)]);
-        self.unknown = collect(unknown.chunks(4).map(four))?;
+        self.unknown = collect(unknown.chunks(4).map(four)).ok()?;
         Some(())
     }
 }
@@ -339,7 +339,7 @@ impl<'a> Source<'a> for Objects {
         };
         for (index, place) in fields.all.iter().enumerate() {
             if !is_unknown(place) || !matches!(self.field(record, place), Field::Absent) {
-                push(&mut known, index)?;
+                push(&mut known, index).ok()?;
             }
         }
         Some(known)
