@@ -44,7 +44,7 @@ TESTS = [
 #: Excluded: tests that spend most of their time in Python. The fuzz targets read the same kinds of lines.
 NOT_THESE = "recordings or recorded or traffic or mutated or every_cut or cut_everywhere or linear"
 #: Also excluded: tests that measure memory, because AddressSanitizer keeps freed memory for a while.
-NOT_THESE += " or nothing_is_left or stays_flat or no_reference"
+NOT_THESE += " or nothing_is_left or stays_flat or no_reference or not_copied"
 FEW_EXAMPLES = """
 from hypothesis import settings
 settings.register_profile("few_examples", deadline=None, derandomize=True, max_examples=10)
