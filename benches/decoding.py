@@ -1,7 +1,7 @@
 """Decode a file again and again: ``decoding.py FILE PASSES``.
 
-For each line of the input, the program feeds the file's bytes ``PASSES`` times to a decoder, in chunks of 64 KiB, and
-prints the seconds per line. A bench runs several of these programs, because the engine is chosen once per process.
+Whenever a line arrives on stdin, the program feeds the file ``PASSES`` times to a new decoder, in chunks of 64 KiB, and
+prints the seconds for each line of the file. A bench runs several such programs, because a process has one engine.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def _lost(table: Table) -> list[str]:
     races = [row for row in table.rows if row.measure is Measure.FASTER and row.values]
     lost = [row for row in races if row.median < 1]
     return [
-        f"{missed} of our {len(claims)} claimed bounds do not hold; they are bold in [all numbers](benchmarks-all.md).",
+        f"{missed} of our {len(claims)} claims do not hold; they are bold in [all numbers](benchmarks-all.md).",
         f"In {len(lost)} of {len(races)} comparisons the peer is faster{':' if lost else '.'}",
         "",
         *(f"- {row.job}, against {row.peer}: {shown(row)[0]}" for row in lost),

@@ -29,8 +29,8 @@ DECODING = Path(__file__).with_name("decoding.py")
         (workloads.UNKNOWN_TYPE, 1, "all lines of an unknown type", 6.0),
         (workloads.UNKNOWN_DELTA, 200, "1 line in 200 an unknown delta", None),
         (workloads.NOT_JSON, 200, "1 line in 200 not JSON", None),
-        (workloads.NEW_KEY, 1, "a new key in each line", 1.3),
-        (workloads.NESTED_NEW_KEY, 1, "a new key in each line's delta", 1.3),
+        (workloads.UNKNOWN_KEY, 1, "an unknown key in each line", 1.3),
+        (workloads.NESTED_UNKNOWN_KEY, 1, "an unknown key in each line's delta", 1.3),
     ],
 )
 def test_odd_lines(contest: Contest, odd: tuple[bytes, bytes], every: int, name: str, claim: float | None) -> None:

@@ -31,8 +31,8 @@ UNKNOWN_DELTA = (b'"type":"text_delta"', b'"type":"test_delta"')
 IN_CJK = (b'"text":"word', '"text":"日本語の文字列'.encode())
 NOT_JSON = (b'"index":', b"index:")
 #: A key that no class has, first in the line or in its delta.
-NEW_KEY = (b'{"type":"stream_event"', b'{"of_tomorrow":1,"type":"stream_event"')
-NESTED_NEW_KEY = (b'"delta":{', b'"delta":{"of_tomorrow":1,')
+UNKNOWN_KEY = (b'{"type":"stream_event"', b'{"of_tomorrow":1,"type":"stream_event"')
+NESTED_UNKNOWN_KEY = (b'"delta":{', b'"delta":{"of_tomorrow":1,')
 
 
 @cache

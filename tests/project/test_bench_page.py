@@ -130,7 +130,7 @@ def test_a_peer_of_several_jobs_has_a_column_and_a_peer_of_one_job_has_a_line() 
 
 def test_the_first_page_says_how_much_is_lost_and_to_whom(table: Table) -> None:
     lost = page.first_page(table, 15).partition("## Where it loses")[2].partition("\n## ")[0]
-    assert "1 of our 4 claimed bounds do not hold" in lost
+    assert "1 of our 4 claims do not hold" in lost
     job = "decode <one> & all, against orjson.loads (dicts): 0.90 "
     assert f"In 1 of 4 comparisons the peer is faster:\n\n- {job}" in lost
 
