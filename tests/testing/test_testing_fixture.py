@@ -47,7 +47,7 @@ def test_plugin_is_all_that_a_project_needs(tmp_path: Path) -> None:
         "    assert done.stdout == pathlib.Path('recordings/think/stdout.ndjson').read_bytes()\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=180, check=False)
     assert done.returncode == 0, done.stdout
     assert b"1 passed" in done.stdout
 
