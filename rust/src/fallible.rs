@@ -1,4 +1,6 @@
 //! Allocations that fail with [`NoMemory`] if memory runs out. Rust's own, such as `Vec::push` and `Box::new`, abort the process.
+//!
+//! [`NoMemory`]: crate::fallible::NoMemory
 
 /// The error of a failed allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
