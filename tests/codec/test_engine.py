@@ -674,7 +674,8 @@ def run_out_of_memory(kind: str) -> None:
     after = count_references()
     # For most of these allocations, msgspec decodes the line instead.
     assert refused >= 20
-    assert all(abs(count - old) < 20 for count, old in zip(after, before, strict=True)), (before, after)
+    # With msgspec 0.20, one object is left after each of the 20 rounds.
+    assert all(abs(count - old) < 40 for count, old in zip(after, before, strict=True)), (before, after)
 
 
 # --- who else runs ----------------------------------------------------------------------------------------------------

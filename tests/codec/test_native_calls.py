@@ -19,6 +19,7 @@ from unittest import mock
 
 import pytest
 
+from children import in_own_process
 from claude_wire import Decoder, HandleError, InvalidLine, InvalidLineError, Kind, UnknownMessage, decode, peek
 from claude_wire.codec import peek_lines
 from claude_wire.codec.kinds import LONGEST_KNOWN, MAX_KNOWN
@@ -123,6 +124,10 @@ def test_peek_is_a_function_like_any_other() -> None:
 
 
 def test_lines_of_a_kind_share_one_object() -> None:
+    in_own_process(peek_at_lines_of_a_kind)  # other tests may have used up the room for kinds
+
+
+def peek_at_lines_of_a_kind() -> None:
     kind = peek(b'{"type":"system","subtype":"of_peek"}')
     assert peek(b'{"subtype":"of_peek","uuid":"1","type":"system"}\n') is kind
     assert peek_lines(b'{"type":"system","subtype":"of_peek"}\n') == [kind]
