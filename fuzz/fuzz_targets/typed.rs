@@ -28,7 +28,7 @@ fn require_dict(line: &[u8], message: &Plain) {
 }
 
 /// Reads a block with readers that `new` makes. `require` compares a line's message with the model. `how` says how often the block is read
-/// before the comparison, and where it is cut.
+/// again, and where it is cut.
 fn check(new: fn() -> Reader<Values>, require: fn(&[u8], &Plain), how: u8, data: &[u8]) {
     let mut reader = new();
     let expected = read(&mut reader, data);

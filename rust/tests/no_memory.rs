@@ -33,7 +33,7 @@ use typed::{Builder, Line, Reader};
 #[allow(dead_code)] // The unit tests use the rest of both modules.
 #[path = "../oracle/lib.rs"]
 mod oracle;
-#[allow(dead_code)]
+#[allow(dead_code)] // As above.
 #[path = "../src/typed/plain.rs"]
 mod plain;
 

@@ -639,6 +639,7 @@ def test_without_memory_a_chunk_gives_all_of_its_lines_or_an_exception_says_so(k
 
 
 def run_out_of_memory(kind: str) -> None:
+    # CPython's own module for tests has no stubs.
     import _testcapi as memory  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
 
     native = Engine(MESSAGES, functions())

@@ -31,7 +31,7 @@ class Choice(NamedTuple):
 
 @cache
 def choose() -> Choice:
-    """Choose by the environment and the interpreter.
+    """Choose the native functions by the environment and the interpreter.
 
     If a process has several interpreters, only the first one that calls this gets the functions.
 
@@ -78,7 +78,7 @@ def functions() -> dict[str, Any]:
 
 
 def functions_if_any() -> dict[str, Any]:
-    """Return the functions; empty if the environment variable has another value. Decoding reports the error."""
+    """Return the functions; empty if the environment variable has an unknown value. Decoding reports that error."""
     try:
         return functions()
     except ValueError:
