@@ -93,7 +93,7 @@ pub fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, NoM
     Ok(all)
 }
 
-/// A box of a value. Its array has one item, because only [`boxed`] makes a box without aborting.
+/// A value on the heap, as an array of one item: [`boxed`] makes it, which does not abort as `Box::new` does if memory runs out.
 pub type Boxed<T> = Box<[T; 1]>;
 
 /// Moves values to the heap. `Box::try_new` is not stable, and a vector of the right length becomes a box without an allocation.

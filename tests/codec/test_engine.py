@@ -675,7 +675,7 @@ def run_out_of_memory(kind: str) -> None:
     after = count_references()
     # For most of these allocations, msgspec decodes the line instead.
     assert refused >= 20
-    # With msgspec 0.20, one object is left after each of the 20 rounds.
+    # With msgspec 0.20, each of the 20 rounds leaves one object.
     assert all(abs(count - old) < 40 for count, old in zip(after, before, strict=True)), (before, after)
 
 
@@ -1133,7 +1133,7 @@ def test_the_values_of_a_repeated_key_are_told_apart(second: str) -> None:
 
 
 def at_the_end_of_memory(data: bytes) -> memoryview:
-    """Return a copy of some bytes. The process is killed if it reads a byte after them."""
+    """Return a copy of some bytes, before a page that nobody may read: a read after the bytes kills the process."""
     size = -(-len(data) // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, size + mmap.PAGESIZE)
     end = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + size

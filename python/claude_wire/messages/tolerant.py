@@ -170,7 +170,8 @@ def _scalar(cls: type) -> Convert:
 def _literal(allowed: tuple[Any, ...]) -> Convert:
     def convert(value: Any, findings: Findings) -> Any:
         if value in allowed:
-            return allowed[allowed.index(value)]  # the field's default, if it is that: `encode` omits the same object
+            # Not `value`: `encode` omits a field only if it has the default object.
+            return allowed[allowed.index(value)]
         raise Misfit("unexpected value")
 
     return convert
@@ -262,7 +263,7 @@ def _as_they_are(hint: Any) -> frozenset[type]:
 
 
 def _types(member: Any) -> list[Any]:
-    """Return the types of the JSON values that a member of a union may be. The union treats null itself."""
+    """Return the types of the JSON values that a member of a union accepts, without null."""
     if get_origin(member) is Literal:
         return [type(value) for value in get_args(member) if value is not None]
     return [get_origin(member) or member]

@@ -119,8 +119,8 @@ impl<V, T> Default for Patterns<V, T> {
     }
 }
 
-/// Returns a shallow copy of a record or dict; `None` for another value, or if memory runs out. The program has the messages, and may
-/// change even their records.
+/// Returns a shallow copy of a record or dict; `None` for any other value, or if memory runs out. A pattern needs copies, because the
+/// program that decodes has the message and may change it, including its inner records.
 fn own<B: Builder>(builder: &mut B, value: &B::Value) -> Option<B::Value> {
     let template = builder.template(value, Vec::new())?;
     builder.stamp(&template, &mut Vec::new())
@@ -374,8 +374,8 @@ impl<V: Clone, T> Pattern<V, T> {
     }
 
     /// Finds the strings, lists, dicts and records in the object at `at`, and adds them to the pattern. `class` is `None` for a dict. Returns
-    /// `None` if the object cannot be part of a pattern, for example because a dict has the same key twice. Until the second key is found, the
-    /// records may have the key's last value for the object in its first, so it may be a value of any type.
+    /// `None` if the object cannot be part of a pattern, for example because a dict has the same key twice. A dict has only the last value of such a
+    /// key, so until the walk finds the second key, the value of a record may be another than the object in the line, of any type.
     fn walk<B: Builder<Value = V, Template = T>>(
         &mut self,
         plan: &Plan<V, B::Class>,

@@ -207,7 +207,8 @@ impl<B: Builder> Reader<B> {
         Some(tail)
     }
 
-    /// Frees each buffer that has more than [`KEPT_BYTES`] after an unusually long line. Shrinking it would abort if memory runs out.
+    /// After an unusually long line, frees each buffer that has more than [`KEPT_BYTES`]. It is not shrunk, because shrinking may allocate,
+    /// and aborts if memory runs out.
     fn give_back(&mut self) {
         let free = |buffer: &mut Vec<u8>| {
             if buffer.capacity() > KEPT_BYTES {
